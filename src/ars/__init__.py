@@ -1,0 +1,36 @@
+"""Augmented Random Search: static linear policies for continuous control, trained by random search.
+
+    import ars
+
+    for record in ars.train("Swimmer-v5", seed=1, iterations=100):
+        ...
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ars.config import Config
+    from ars.errors import ArsError
+    from ars.policy import LinearPolicy
+    from ars.records import Record
+    from ars.training import resume, train
+
+__all__ = ["ArsError", "Config", "LinearPolicy", "Record", "resume", "train"]
+
+_HOMES = {
+    "ArsError": "ars.errors",
+    "Config": "ars.config",
+    "LinearPolicy": "ars.policy",
+    "Record": "ars.records",
+    "resume": "ars.training",
+    "train": "ars.training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names load when they are used, so that `import ars` and `ars --help` are instant."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ars' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

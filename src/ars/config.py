@@ -1,0 +1,85 @@
+"""The configuration of a run: everything that, with the seed, decides its bits. The variants are field values."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+
+from ars.errors import SettingError
+
+
+class Variant(NamedTuple):
+    """Which of the paper's three augmentations of basic random search are on."""
+
+    scaled_by_sigma_R: bool  # section 3.1
+    normalised: bool  # section 3.2
+    top_directions: bool  # section 3.3
+
+
+VARIANTS = {
+    "BRS": Variant(False, False, False),
+    "V1": Variant(True, False, False),
+    "V1-t": Variant(True, False, True),
+    "V2": Variant(True, True, False),
+    "V2-t": Variant(True, True, True),
+}
+
+LARGEST = {"N": 10**6, "b": 10**6, "H": 10**9, "seed": 2**64 - 1, "eval_every": 10**9, "eval_episodes": 10**6}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The paper's symbols; H and shift are for training only."""
+
+    task: str
+    variant: str
+    alpha: float  # step-size
+    nu: float  # standard deviation of the exploration noise
+    N: int  # directions sampled per iteration
+    b: int  # top-performing directions used
+    H: int  # horizon of training rollouts
+    shift: float  # the survival bonus, taken off every training step
+    seed: int = 0
+    eval_every: int = 10  # iterations between evaluations; 0 for none
+    eval_episodes: int = 100
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise SettingError(f"variant = {self.variant!r} is unknown: choose one of {', '.join(VARIANTS)}.")
+        for name in ("alpha", "nu", "shift"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise SettingError(f"{name} = {value!r} is not a finite number.")
+            object.__setattr__(self, name, float(value))
+        for name in ("alpha", "nu"):
+            if getattr(self, name) <= 0:
+                raise SettingError(f"{name} = {getattr(self, name):g} must be larger than 0.")
+        for name, largest in LARGEST.items():
+            value, least = getattr(self, name), 0 if name in ("seed", "eval_every") else 1
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= largest:
+                raise SettingError(f"{name} = {value!r} must be a whole number from {least} to {largest}.")
+        if self.b > self.N:
+            raise SettingError(f"b = {self.b} is larger than N = {self.N}: choose b from 1 to {self.N}.")
+        if self.b < self.N and not self.features.top_directions:
+            raise SettingError(
+                f"b = {self.b} < N = {self.N} needs a variant with top directions (V1-t or V2-t), "
+                f"not {self.variant}: leave b out, or set it to {self.N}."
+            )
+
+    @property
+    def features(self) -> Variant:
+        return VARIANTS[self.variant]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(value: Mapping[str, Any]) -> "Config":
+        """The inverse of to_dict; unknown or missing names are mistakes."""
+        names = {f.name for f in fields(Config)}
+        odd = sorted(names.symmetric_difference(value))
+        if odd:
+            raise SettingError(f"The configuration has {odd[0]!r} missing or does not know it.")
+        if not isinstance(value["task"], str):
+            raise SettingError(f"task = {value['task']!r} is not a name.")
+        return Config(**value)

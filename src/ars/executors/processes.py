@@ -1,0 +1,105 @@
+"""Processes with an environment each: for environments in Python. A worker that dies is replaced, and what it was
+running is run again; since results depend on keys alone, the bits stay the same."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+
+from ars.errors import WorkerError
+from ars.executors import Batch, Rollouts, blocks_of, join, run_block
+from ars.tasks import Task, make
+
+MOST_DEATHS = 3  # in a row, without a single block finished, before we give up
+
+_task: Task | None = None  # of this worker process
+
+
+class ProcessExecutor:
+    """Started by `spawn`: the workers inherit no locks, threads or random state."""
+
+    def __init__(self, task: Task, workers: int) -> None:
+        self._name, self._workers = task.name, workers
+        task.close()  # each worker makes its own
+        self._pool = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self._workers,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_start_worker,
+            initargs=(self._name,),
+        )
+
+    def run(self, batch: Batch) -> Rollouts:
+        blocks = blocks_of(batch.size, 1)
+        done: dict[int, Rollouts] = {}
+        deaths = 0
+        while len(done) < len(blocks):
+            before = len(done)
+            try:
+                futures = {k: self._pool.submit(_run, batch, *block) for k, block in enumerate(blocks) if k not in done}
+                self._collect(futures, done)
+            except BrokenProcessPool as error:
+                deaths = 0 if len(done) > before else deaths + 1
+                if deaths >= MOST_DEATHS:
+                    raise WorkerError(self._explain()) from error
+                self._pool.shutdown(wait=True)
+                self._pool = self._start()
+        return join([done[k] for k in range(len(blocks))])
+
+    def _collect(self, futures: dict[int, Future[Rollouts]], done: dict[int, Rollouts]) -> None:
+        """Move what finishes into done; what finished before a death is kept."""
+        broken: BrokenProcessPool | None = None
+        try:
+            for k, future in futures.items():
+                try:
+                    done[k] = future.result()
+                except BrokenProcessPool as error:
+                    broken = error
+        except BaseException:
+            for future in futures.values():
+                future.cancel()
+            raise
+        if broken:
+            raise broken
+
+    def _explain(self) -> str:
+        hint = ""
+        if getattr(sys.modules["__main__"], "__file__", None) and not hasattr(sys, "ps1"):
+            hint = " In a script, training with workers > 1 must stand below `if __name__ == '__main__':`."
+        return f"The worker processes of {self._name} died {MOST_DEATHS} times in a row.{hint}"
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _start_worker(name: str) -> None:
+    """One environment and one thread; Ctrl-C is the parent's business, and without a parent there is no work."""
+    global _task
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[variable] = "1"  # for what is loaded from now on
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)  # for what is loaded already
+    _task = make(name)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        with contextlib.suppress(OSError):
+            wait([parent.sentinel])
+        os._exit(1)
+
+
+def _run(batch: Batch, start: int, stop: int) -> Rollouts:
+    assert _task is not None
+    return run_block(_task, batch, start, stop)

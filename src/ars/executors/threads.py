@@ -1,0 +1,39 @@
+"""Threads with a task object each: for tasks whose rollouts run without the GIL."""
+
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+
+from ars.executors import Batch, Rollouts, blocks_of, join, run_block
+from ars.tasks import Task
+
+
+class ThreadExecutor:
+    """Directions are handed out one by one, so that short and long episodes balance."""
+
+    def __init__(self, task: Task, more: list[Task]) -> None:
+        self._tasks = [task, *more]
+        self._idle: SimpleQueue[Task] = SimpleQueue()
+        for one in self._tasks:
+            self._idle.put(one)
+        self._pool = ThreadPoolExecutor(len(self._tasks), thread_name_prefix="ars")
+
+    def run(self, batch: Batch) -> Rollouts:
+        futures = [self._pool.submit(self._run, batch, *block) for block in blocks_of(batch.size, 1)]
+        try:
+            return join([future.result() for future in futures])
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+    def _run(self, batch: Batch, start: int, stop: int) -> Rollouts:
+        task = self._idle.get()
+        try:
+            return run_block(task, batch, start, stop)
+        finally:
+            self._idle.put(task)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        for task in self._tasks:
+            task.close()

@@ -1,0 +1,66 @@
+"""When to stop: rules that decide nothing else. All count from the start of the run, over all its sessions."""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from ars.errors import SettingError
+from ars.records import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """Whichever comes first; without any rule a run does not end by itself."""
+
+    iterations: int | None = None
+    episodes: int | None = None
+    timesteps: int | None = None
+    minutes: float | None = None
+    until: float | None = None  # mean reward of an evaluation
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value is None:
+                continue
+            whole = name in ("iterations", "episodes", "timesteps")
+            kinds = int if whole else int | float
+            if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
+                raise SettingError(f"{name} = {value!r} is not a {'whole' if whole else 'finite'} number.")
+            if name != "until" and value <= 0:
+                raise SettingError(f"{name} = {value!r} must be larger than 0.")
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, f.name) is not None for f in fields(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def reason(self, iterations: int, episodes: int, timesteps: int, seconds: float, eval_mean: float | None) -> str:
+        """Why to stop now, in words; empty if not yet."""
+        if self.until is not None and eval_mean is not None and eval_mean >= self.until:
+            return f"an evaluation reached {eval_mean:.1f}, the goal was {self.until:g}"
+        for name, value in (("iterations", iterations), ("episodes", episodes), ("timesteps", timesteps)):
+            limit = getattr(self, name)
+            if limit is not None and value >= limit:
+                return f"{value} {name} are done"
+        if self.minutes is not None and seconds >= 60 * self.minutes:
+            return f"{self.minutes:g} minutes are over"
+        return ""
+
+    def reached(self, record: Record) -> str:
+        """The same, for a record."""
+        return self.reason(
+            record.iteration, record.episodes, record.timesteps, record.seconds, record.eval_mean
+        )
+
+    def seconds_left(self, record: Record) -> float | None:
+        """An estimate from the speed so far; None if no rule allows one (an evaluation's reward cannot be foretold)."""
+        shares = [
+            getattr(record, "iteration" if name == "iterations" else name) / limit
+            for name in ("iterations", "episodes", "timesteps")
+            if (limit := getattr(self, name)) is not None
+        ]
+        left = [record.seconds * (1 / share - 1) for share in shares]
+        if self.minutes is not None:
+            left.append(60 * self.minutes - record.seconds)
+        return max(0.0, min(left)) if left else None

@@ -1,0 +1,69 @@
+"""Tasks: what a policy is rolled out on. One protocol; `make` turns a name into a task.
+
+A task object belongs to one worker at a time. Heavy packages load only when a task of their kind is made.
+"""
+
+import difflib
+from typing import Any, NamedTuple, Protocol
+
+from ars.errors import TaskError
+from ars.moments import Moments
+from ars.noise import Key
+from ars.policy import LinearPolicy
+
+
+class Rollout(NamedTuple):
+    """One episode: the sum of (reward − shift), its steps, the states acted on, and whether all was finite."""
+
+    reward: float
+    steps: int
+    moments: Moments | None
+    finite: bool
+
+
+class Task(Protocol):
+    """n observations, p actions, horizon H, the survival bonus (what `shift` takes off in training)."""
+
+    name: str
+    n: int
+    p: int
+    H: int
+    survival_bonus: float
+
+    @property
+    def releases_gil(self) -> bool:
+        """Whether threads can run rollouts of this task side by side, each with a task object of its own."""
+
+    def definition(self) -> dict[str, Any]:
+        """What the name stands for, as JSON: saved with runs and policies."""
+
+    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+        """One episode of at most H steps; gather says whether the states' moments are wanted."""
+
+    def close(self) -> None: ...
+
+
+def make(name: str, *, compiled: bool = True) -> Task:
+    """The task of that name; compiled=False takes the plain-Python path where there are two."""
+    from ars.tasks import locomotion
+
+    if name in locomotion.TASKS:
+        from ars.tasks.gymnasium import GymnasiumTask
+
+        return GymnasiumTask(name)
+    from ars.tasks.gymnasium import GymnasiumTask, is_registered
+
+    if ":" in name or is_registered(name):
+        return GymnasiumTask(name)
+    raise TaskError(_unknown(name))
+
+
+def _unknown(name: str) -> str:
+    from ars.tasks import locomotion
+    from ars.tasks.gymnasium import registered
+
+    known = sorted({*locomotion.TASKS, *registered()})
+    by_lower = {task.lower(): task for task in known}
+    near = [by_lower[hit] for hit in difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)]
+    hint = f"the nearest names are {', '.join(near)}" if near else "`ars tasks` lists them"
+    return f"There is no task {name!r}: {hint}; module:factory names one of your own."

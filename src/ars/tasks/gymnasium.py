@@ -1,0 +1,167 @@
+"""Any Gymnasium environment as a task, in plain Python: also the oracle of the compiled loop.
+
+Box observations (Dict and Tuple flattened), Box or Discrete actions. The environment is reset once an episode.
+"""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from ars.errors import ArsError, TaskError
+from ars.moments import Moments
+from ars.noise import Key, environment_seed
+from ars.policy import Actions, LinearPolicy
+from ars.tasks import Rollout, locomotion
+
+FloatArray = NDArray[np.float64]
+
+DEFAULT_H = 1000  # for an environment that names no horizon of its own
+
+
+class GymnasiumTask:
+    """The environment `name`: one of the six robots, a registered id, or `module:factory`."""
+
+    releases_gil = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._env = make_env(name)
+        self._flatten = _flattener(name, self._env.observation_space)
+        self._robot = locomotion.TASKS.get(name)
+        self.actions, self.p = _actions(name, self._env.action_space, clip=not _is_mujoco(self._env))
+        self.n = int(spaces.flatdim(self._env.observation_space))
+        spec = self._env.spec
+        self.H = (spec.max_episode_steps if spec else None) or DEFAULT_H
+        self.survival_bonus = self._robot.survival_bonus if self._robot else 0.0
+
+    def definition(self) -> dict[str, Any]:
+        space = self._env.observation_space
+        shape = space.shape if isinstance(space, spaces.Box) else (self.n,)
+        return {
+            "name": self.name,
+            "n": self.n,
+            "p": self.p,
+            "H": self.H,
+            "survival_bonus": self.survival_bonus,
+            "observation_shape": [int(size) for size in shape],
+            "actions": self.actions.to_dict(),
+            **({"locomotion": locomotion.describe(self._robot)} if self._robot else {}),
+        }
+
+    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+        step, reward, finite = 0, 0.0, True
+        try:
+            obs, _ = self._env.reset(seed=environment_seed(key))
+            x = self._flatten(obs)
+            x_first, s1, s2 = x, np.zeros(self.n), np.zeros(self.n)
+            finite = bool(np.isfinite(x).all())
+            while finite and step < min(H, self.H):
+                if gather:  # Alg. 2, line 8: states that are acted on, around the first one (decision 0003)
+                    d = x - x_first
+                    s1 += d
+                    s2 += d * d
+                obs, r, terminated, truncated, _ = self._env.step(self.actions.apply(policy.act(x)))
+                step += 1
+                reward += float(r) - shift
+                x = self._flatten(obs)
+                finite = bool(np.isfinite(reward) and np.isfinite(x).all())
+                if terminated or truncated:
+                    break
+        except ArsError:
+            raise
+        except Exception as error:
+            where = f"step {step}" if step else "reset or the first step"
+            raise TaskError(
+                f"{self.name} failed in {where} of an episode: {type(error).__name__}: {error}"
+            ) from error
+        if finite and _is_mujoco(self._env):
+            finite = not locomotion.diverged(self._env.unwrapped.data)  # type: ignore[attr-defined]
+        moments = Moments.from_sums(step, x_first, s1, s2) if gather else None
+        return Rollout(reward, step, moments, finite)
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def registered() -> list[str]:
+    """All ids that gymnasium.make takes."""
+    return list(gymnasium.registry)
+
+
+def is_registered(name: str) -> bool:
+    return name in gymnasium.registry
+
+
+def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """The environment of a name, with its time limit; kwargs go to its constructor (render_mode, say)."""
+    try:
+        if name in locomotion.TASKS:
+            from ars.tasks import paper_envs
+
+            locomotion.silence_mujoco()
+            return paper_envs.make(name, **kwargs)
+        module_name, _, attribute = name.rpartition(":")
+        if module_name:
+            if (here := str(os.getcwd())) not in sys.path:  # a console script does not look where the user is
+                sys.path.insert(0, here)
+            module = importlib.import_module(module_name)
+            factory = getattr(module, attribute, None)
+            if factory is not None:
+                env = factory(**kwargs)
+                if not isinstance(env, gymnasium.Env):
+                    raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")
+                return env
+            if attribute not in gymnasium.registry:
+                raise AttributeError(f"module {module_name} has no {attribute!r} and registers no such id")
+        locomotion.silence_mujoco()
+        return gymnasium.make(attribute, disable_env_checker=True, **kwargs)
+    except Exception as error:
+        raise TaskError(f"Cannot make {name}: {type(error).__name__}: {error}") from error
+
+
+def _is_mujoco(env: gymnasium.Env[Any, Any]) -> bool:
+    """Gymnasium's MuJoCo environments clamp controls themselves and price the unclamped ones: never clip for them."""
+    bases = (f"{base.__module__}.{base.__qualname__}" for base in type(env.unwrapped).__mro__)
+    return "gymnasium.envs.mujoco.mujoco_env.MujocoEnv" in bases
+
+
+def _flattener(name: str, space: spaces.Space[Any]) -> Any:
+    """A function from an observation to a float64 array (n,)."""
+    if isinstance(space, spaces.Box):
+        size = int(np.prod(space.shape))
+
+        def flat(obs: Any) -> FloatArray:
+            x = np.array(obs, dtype=np.float64).reshape(-1)
+            if x.size != size:
+                raise TaskError(f"{name} gave an observation of shape {np.shape(obs)}, not {space.shape}.")
+            return x
+
+        return flat
+    if isinstance(space, spaces.Dict | spaces.Tuple) and space.is_np_flattenable:
+        return lambda obs: np.asarray(spaces.flatten(space, obs), dtype=np.float64)
+    raise TaskError(
+        f"{name} has observations of kind {type(space).__name__}: ARS needs Box, or Dict or Tuple of such."
+    )
+
+
+def _actions(name: str, space: spaces.Space[Any], *, clip: bool) -> tuple[Actions, int]:
+    if isinstance(space, spaces.Discrete):
+        return Actions("discrete", start=int(space.start)), int(space.n)
+    if isinstance(space, spaces.Box):
+        shape = tuple(int(size) for size in space.shape)
+        p = int(np.prod(shape))
+        bounds: dict[str, tuple[float, ...]] = {}
+        if clip and space.is_bounded():  # D5
+            bounds = {"low": _numbers(space.low), "high": _numbers(space.high)}
+        return Actions("box", shape=None if shape == (p,) else shape, **bounds), p
+    raise TaskError(f"{name} has actions of kind {type(space).__name__}: ARS needs Box or Discrete.")
+
+
+def _numbers(bounds: Any) -> tuple[float, ...]:
+    return tuple(float(bound) for bound in np.ravel(bounds))

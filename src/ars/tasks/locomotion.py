@@ -1,0 +1,265 @@
+"""The six MuJoCo robots of the paper as data, in two definitions (section 4.2).
+
+`-v5` is Gymnasium's own. `-v1` is the paper's, of Gym 0.9.3 on MuJoCo 1.31, rebuilt on today's MuJoCo: see
+docs/tasks.md for each difference. Any MJCF with such a description runs at the same speed as the six.
+"""
+
+import math
+import warnings
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+INFINITY = float("inf")
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Part of an observation: a field of MjData, flattened, from `start` on, clipped to ±clip."""
+
+    field: str
+    start: int = 0
+    clip: float = INFINITY
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locomotion:
+    """A robot that is paid for moving along x. Observation and reward are those of Gymnasium's environments."""
+
+    name: str
+    xml: str  # a path, or the name of one of Gymnasium's models
+    frame_skip: int
+    observation: tuple[Slice, ...]
+    H: int = 1000
+    # reward = forward_weight · velocity + survival bonus − control cost − contact cost
+    progress: str = "qpos"  # whose x: "qpos" (the first), "xpos" or "subtree_com" of the first body, "mass_center"
+    forward_weight: float = 1.0
+    survival_bonus: float = 0.0
+    bonus_on_fall: bool = False  # whether the step that falls is still paid the bonus
+    ctrl_weight: float = 0.0
+    ctrl_clamped: bool = False  # whether the control cost is of the controls clamped to their range
+    contact_weight: float = 0.0
+    contact_clip: float = INFINITY  # each contact force is clipped to ±this, in observation and cost
+    contact_most: float = INFINITY  # the contact cost is at most this
+    # an episode ends when qpos[z_index], the angle qpos[2] or any of (qpos, qvel)[2:] leaves its range
+    z_index: int = 1
+    z_range: tuple[float, float] = (-INFINITY, INFINITY)
+    z_inclusive: bool = False  # whether the bounds themselves are still healthy
+    angle_range: tuple[float, float] = (-INFINITY, INFINITY)
+    state_most: float = INFINITY
+    # initial state: qpos uniform in ±qpos_noise, qvel the same or normal
+    qpos_noise: float = 0.1
+    qvel_noise: float = 0.1
+    qvel_normal: bool = False
+    # how the model differs from its file
+    capsules_as_cylinders: bool = False  # mass and inertia by the rule of MuJoCo before 2.1.1
+    joint_ranges: tuple[tuple[str, float, float], ...] = ()  # name, lowest and highest angle in degrees
+
+    @property
+    def needs_contact_forces(self) -> bool:
+        return self.contact_weight != 0.0 or any(part.field == "cfrc_ext" for part in self.observation)
+
+
+_SWIMMER = Locomotion(
+    name="Swimmer-v5",
+    xml="swimmer.xml",
+    frame_skip=4,
+    observation=(Slice("qpos", 2), Slice("qvel")),
+    ctrl_weight=1e-4,
+)
+_HOPPER = Locomotion(
+    name="Hopper-v5",
+    xml="hopper.xml",
+    frame_skip=4,
+    observation=(Slice("qpos", 1), Slice("qvel", clip=10.0)),
+    survival_bonus=1.0,
+    ctrl_weight=1e-3,
+    z_range=(0.7, INFINITY),
+    angle_range=(-0.2, 0.2),
+    state_most=100.0,
+    qpos_noise=5e-3,
+    qvel_noise=5e-3,
+)
+_HALF_CHEETAH = Locomotion(
+    name="HalfCheetah-v5",
+    xml="half_cheetah.xml",
+    frame_skip=5,
+    observation=(Slice("qpos", 1), Slice("qvel")),
+    ctrl_weight=0.1,
+    qvel_normal=True,
+)
+_WALKER2D = Locomotion(
+    name="Walker2d-v5",
+    xml="walker2d_v5.xml",
+    frame_skip=4,
+    observation=(Slice("qpos", 1), Slice("qvel", clip=10.0)),
+    survival_bonus=1.0,
+    ctrl_weight=1e-3,
+    z_range=(0.8, 2.0),
+    angle_range=(-1.0, 1.0),
+    qpos_noise=5e-3,
+    qvel_noise=5e-3,
+)
+_ANT = Locomotion(
+    name="Ant-v5",
+    xml="ant.xml",
+    frame_skip=5,
+    observation=(Slice("qpos", 2), Slice("qvel"), Slice("cfrc_ext", 6, clip=1.0)),
+    progress="xpos",
+    survival_bonus=1.0,
+    ctrl_weight=0.5,
+    contact_weight=5e-4,
+    contact_clip=1.0,
+    z_index=2,
+    z_range=(0.2, 1.0),
+    z_inclusive=True,
+    qvel_normal=True,
+)
+_HUMANOID = Locomotion(
+    name="Humanoid-v5",
+    xml="humanoid.xml",
+    frame_skip=5,
+    observation=(
+        Slice("qpos", 2),
+        Slice("qvel"),
+        Slice("cinert", 10),
+        Slice("cvel", 6),
+        Slice("qfrc_actuator", 6),
+        Slice("cfrc_ext", 6),
+    ),
+    progress="mass_center",
+    forward_weight=1.25,
+    survival_bonus=5.0,
+    ctrl_weight=0.1,
+    contact_weight=5e-7,
+    contact_most=10.0,
+    z_index=2,
+    z_range=(1.0, 2.0),
+    qpos_noise=1e-2,
+    qvel_noise=1e-2,
+)
+
+_V1 = {"capsules_as_cylinders": True, "bonus_on_fall": True}
+
+TASKS: dict[str, Locomotion] = {
+    task.name: task
+    for task in (
+        _SWIMMER,
+        _HOPPER,
+        _HALF_CHEETAH,
+        _WALKER2D,
+        _ANT,
+        _HUMANOID,
+        replace(_SWIMMER, name="Swimmer-v1"),  # D7: today's masses
+        replace(_HOPPER, name="Hopper-v1", **_V1),
+        replace(_HALF_CHEETAH, name="HalfCheetah-v1", **_V1),
+        replace(_WALKER2D, name="Walker2d-v1", xml="walker2d.xml", **_V1),
+        replace(
+            _ANT,
+            name="Ant-v1",
+            progress="subtree_com",
+            observation=(Slice("qpos", 2), Slice("qvel"), Slice("cfrc_ext", clip=1.0)),
+            **_V1,
+        ),
+        replace(
+            _HUMANOID,
+            name="Humanoid-v1",
+            ctrl_clamped=True,
+            joint_ranges=(("left_hip_y", -120.0, 20.0),),
+            observation=(
+                Slice("qpos", 2),
+                Slice("qvel"),
+                Slice("cinert"),
+                Slice("cvel"),
+                Slice("qfrc_actuator"),
+                Slice("cfrc_ext"),
+            ),
+            **_V1,
+        ),
+    )
+}
+
+
+def describe(task: Locomotion) -> dict[str, Any]:
+    """The description as JSON, saved with runs and policies; JSON has no infinity, so it is written as text."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(part) for part in value]
+        return str(value) if isinstance(value, float) and math.isinf(value) else value
+
+    return {name: plain(value) for name, value in asdict(task).items()}
+
+
+def model_path(xml: str) -> Path:
+    """The model file: a path of one's own, or one that comes with Gymnasium."""
+    import gymnasium
+
+    bundled = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / xml
+    return bundled if bundled.is_file() and Path(xml).name == xml else Path(xml)
+
+
+def load_model(task: Locomotion) -> Any:
+    """The MjModel of a task, with its differences from the file applied."""
+    silence_mujoco()
+    path = str(model_path(task.xml))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*settotalmass.*")  # HalfCheetah's file; not the user's to mend
+        return _load(task, path)
+
+
+def _load(task: Locomotion, path: str) -> Any:
+    import mujoco
+
+    if not task.capsules_as_cylinders and not task.joint_ranges:
+        return mujoco.MjModel.from_xml_path(path)
+    spec = mujoco.MjSpec.from_file(path)
+    for joint, *degrees in task.joint_ranges:
+        spec.joint(joint).range = degrees if spec.compiler.degree else [math.radians(d) for d in degrees]
+    model = spec.compile()
+    if task.capsules_as_cylinders:
+        _take_inertia_of_cylinders(spec, model)
+    return model
+
+
+def _take_inertia_of_cylinders(spec: Any, model: Any) -> None:
+    """Mass and inertia as MuJoCo computed them before 2.1.1: a capsule of radius r and half-length h counts as a
+    cylinder of radius r and length 2h + r. A copy of the model with such cylinders is compiled, so that MuJoCo itself
+    (with the file's density and total mass) does the computing."""
+    import mujoco
+
+    for geom in spec.geoms:
+        if geom.type == mujoco.mjtGeom.mjGEOM_CAPSULE:
+            compiled = model.geom(geom.id)
+            r, h = compiled.size[:2]
+            geom.type = mujoco.mjtGeom.mjGEOM_CYLINDER
+            geom.fromto = [float("nan")] * 6
+            geom.size = [r, h + r / 2, 0.0]
+            geom.pos, geom.quat = compiled.pos, compiled.quat
+    cylinders = spec.compile()
+    for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat"):
+        getattr(model, name)[:] = getattr(cylinders, name)
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+
+
+def diverged(data: Any) -> bool:
+    """Whether MuJoCo found the state bad and reset it: the state looks finite then, only these counters tell."""
+    import mujoco
+
+    bad = mujoco.mjtWarning
+    return any(data.warning[kind].number for kind in (bad.mjWARN_BADQPOS, bad.mjWARN_BADQVEL, bad.mjWARN_BADQACC))
+
+
+def silence_mujoco() -> None:
+    """Keep MuJoCo from printing and from leaving MUJOCO_LOG.TXT in the user's folder; we read its counters instead.
+    A handler that the user has set stays."""
+    import mujoco
+
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(_drop_warning)
+
+
+def _drop_warning(message: str) -> None:
+    """Diverging simulations are counted in the records (`dropped`)."""

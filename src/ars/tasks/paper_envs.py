@@ -1,0 +1,107 @@
+"""The twelve locomotion environments in plain Python: Gymnasium's `-v5`, and `-v1` as subclasses of them that
+override what differs from the paper's definition, and nothing else."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.envs.mujoco.ant_v5 import AntEnv
+from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv
+from gymnasium.envs.mujoco.hopper_v5 import HopperEnv
+from gymnasium.envs.mujoco.humanoid_v5 import HumanoidEnv
+from gymnasium.envs.mujoco.swimmer_v5 import SwimmerEnv
+from gymnasium.envs.mujoco.walker2d_v5 import Walker2dEnv
+from gymnasium.spaces import Box
+from gymnasium.wrappers import TimeLimit
+from numpy.typing import NDArray
+
+from ars.tasks import locomotion
+
+FloatArray = NDArray[np.float64]
+
+
+class _V1:
+    """What all have in common: the model of the task's description, and the bonus paid on the step that falls."""
+
+    task: locomotion.Locomotion
+    _healthy_reward: float
+
+    def _initialize_simulation(self) -> tuple[Any, Any]:
+        import mujoco
+
+        model = locomotion.load_model(self.task)
+        model.vis.global_.offwidth = max(model.vis.global_.offwidth, self.width)  # type: ignore[attr-defined]
+        model.vis.global_.offheight = max(model.vis.global_.offheight, self.height)  # type: ignore[attr-defined]
+        return model, mujoco.MjData(model)
+
+    @property
+    def healthy_reward(self) -> float:
+        return self._healthy_reward
+
+
+class SwimmerV1(_V1, SwimmerEnv):  # type: ignore[misc]
+    task = locomotion.TASKS["Swimmer-v1"]
+
+
+class HopperV1(_V1, HopperEnv):  # type: ignore[misc]
+    task = locomotion.TASKS["Hopper-v1"]
+
+
+class HalfCheetahV1(_V1, HalfCheetahEnv):  # type: ignore[misc]
+    task = locomotion.TASKS["HalfCheetah-v1"]
+
+
+class Walker2dV1(_V1, Walker2dEnv):  # type: ignore[misc]
+    task = locomotion.TASKS["Walker2d-v1"]
+
+
+class AntV1(_V1, AntEnv):  # type: ignore[misc]
+    """Progress is that of the torso's subtree; the world body's contact forces are observed."""
+
+    task = locomotion.TASKS["Ant-v1"]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.observation_space = Box(-np.inf, np.inf, shape=(111,), dtype=np.float64)
+
+    def step(self, action: FloatArray) -> Any:
+        x_before = self.data.subtree_com[1, 0]
+        obs, _, terminated, truncated, info = super().step(action)
+        x_velocity = (self.data.subtree_com[1, 0] - x_before) / self.dt
+        reward, rewards = self._get_rew(x_velocity, action)
+        return obs, reward, terminated, truncated, {**info, **rewards, "x_velocity": x_velocity}
+
+    def _get_obs(self) -> FloatArray:
+        return np.concatenate([self.data.qpos[2:], self.data.qvel, self.contact_forces.flat])
+
+
+class HumanoidV1(_V1, HumanoidEnv):  # type: ignore[misc]
+    """The control cost is of the clamped controls; the world body and the root's actuator forces are observed."""
+
+    task = locomotion.TASKS["Humanoid-v1"]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.observation_space = Box(-np.inf, np.inf, shape=(376,), dtype=np.float64)
+
+    def control_cost(self, action: FloatArray) -> Any:
+        low, high = self.model.actuator_ctrlrange.T
+        return self._ctrl_cost_weight * np.sum(np.square(np.clip(self.data.ctrl, low, high)))
+
+    def _get_obs(self) -> FloatArray:
+        d = self.data
+        parts = (d.qpos[2:], d.qvel, d.cinert.flat, d.cvel.flat, d.qfrc_actuator, d.cfrc_ext.flat)
+        return np.concatenate(parts)
+
+
+V1 = {
+    env.task.name: env for env in (SwimmerV1, HopperV1, HalfCheetahV1, Walker2dV1, AntV1, HumanoidV1)
+}
+
+
+def make(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """The environment of one of locomotion.TASKS, with its time limit."""
+    if name not in V1:
+        return gymnasium.make(name, disable_env_checker=True, **kwargs)
+    env = V1[name](xml_file=locomotion.TASKS[name].xml, **kwargs)
+    return TimeLimit(env, locomotion.TASKS[name].H)
