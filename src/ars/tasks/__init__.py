@@ -47,13 +47,13 @@ def make(name: str, *, compiled: bool = True) -> Task:
     """The task of that name; compiled=False takes the plain-Python path where there are two."""
     from ars.tasks import locomotion
 
-    if name in locomotion.TASKS:
-        from ars.tasks.gymnasium import GymnasiumTask
+    if compiled and (robot := locomotion.find(name)):
+        from ars.tasks.mujoco_loop import MujocoTask
 
-        return GymnasiumTask(name)
+        return MujocoTask(robot, name)
     from ars.tasks.gymnasium import GymnasiumTask, is_registered
 
-    if ":" in name or is_registered(name):
+    if name in locomotion.TASKS or ":" in name or is_registered(name):
         return GymnasiumTask(name)
     raise TaskError(_unknown(name))
 

@@ -3,9 +3,6 @@
 Box observations (Dict and Tuple flattened), Box or Discrete actions. The environment is reset once an episode.
 """
 
-import importlib
-import os
-import sys
 from typing import Any
 
 import gymnasium
@@ -17,7 +14,7 @@ from ars.errors import ArsError, TaskError
 from ars.moments import Moments
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
-from ars.tasks import Rollout, locomotion
+from ars.tasks import Rollout, locomotion, own
 
 FloatArray = NDArray[np.float64]
 
@@ -34,7 +31,8 @@ class GymnasiumTask:
         self._env = make_env(name)
         self._flatten = _flattener(name, self._env.observation_space)
         self._robot = locomotion.TASKS.get(name)
-        self.actions, self.p = _actions(name, self._env.action_space, clip=not _is_mujoco(self._env))
+        self._mujoco: Any = self._env.unwrapped if _is_mujoco(self._env) else None
+        self.actions, self.p = _actions(name, self._env.action_space, clip=self._mujoco is None)
         self.n = int(spaces.flatdim(self._env.observation_space))
         spec = self._env.spec
         self.H = (spec.max_episode_steps if spec else None) or DEFAULT_H
@@ -70,7 +68,7 @@ class GymnasiumTask:
                 step += 1
                 reward += float(r) - shift
                 x = self._flatten(obs)
-                finite = bool(np.isfinite(reward) and np.isfinite(x).all())
+                finite = bool(np.isfinite(reward) and np.isfinite(x).all()) and not self._diverged()
                 if terminated or truncated:
                     break
         except ArsError:
@@ -80,10 +78,11 @@ class GymnasiumTask:
             raise TaskError(
                 f"{self.name} failed in {where} of an episode: {type(error).__name__}: {error}"
             ) from error
-        if finite and _is_mujoco(self._env):
-            finite = not locomotion.diverged(self._env.unwrapped.data)  # type: ignore[attr-defined]
         moments = Moments.from_sums(step, x_first, s1, s2) if gather else None
         return Rollout(reward, step, moments, finite)
+
+    def _diverged(self) -> bool:
+        return self._mujoco is not None and locomotion.diverged(self._mujoco.data)
 
     def close(self) -> None:
         self._env.close()
@@ -106,21 +105,18 @@ def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
 
             locomotion.silence_mujoco()
             return paper_envs.make(name, **kwargs)
-        module_name, _, attribute = name.rpartition(":")
-        if module_name:
-            if (here := str(os.getcwd())) not in sys.path:  # a console script does not look where the user is
-                sys.path.insert(0, here)
-            module = importlib.import_module(module_name)
-            factory = getattr(module, attribute, None)
-            if factory is not None:
-                env = factory(**kwargs)
-                if not isinstance(env, gymnasium.Env):
-                    raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")
-                return env
-            if attribute not in gymnasium.registry:
-                raise AttributeError(f"module {module_name} has no {attribute!r} and registers no such id")
+        if ":" in name and (factory := own.load(name)) is not None:
+            env = factory(**kwargs)
+            if not isinstance(env, gymnasium.Env):
+                raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")
+            return env
+        registered_id = name.rpartition(":")[2]
+        if registered_id not in gymnasium.registry:
+            raise AttributeError(f"{name} names neither a factory nor a registered id")
         locomotion.silence_mujoco()
-        return gymnasium.make(attribute, disable_env_checker=True, **kwargs)
+        return gymnasium.make(registered_id, disable_env_checker=True, **kwargs)
+    except TaskError:
+        raise
     except Exception as error:
         raise TaskError(f"Cannot make {name}: {type(error).__name__}: {error}") from error
 

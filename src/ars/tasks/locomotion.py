@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ars.tasks import own
+
 INFINITY = float("inf")
 
 
@@ -180,6 +182,14 @@ TASKS: dict[str, Locomotion] = {
 }
 
 
+def find(name: str) -> Locomotion | None:
+    """One of the twelve, or a Locomotion of the user's own by `module:attribute`; None for any other task."""
+    if ":" not in name:
+        return TASKS.get(name)
+    found = own.load(name)
+    return found if isinstance(found, Locomotion) else None
+
+
 def describe(task: Locomotion) -> dict[str, Any]:
     """The description as JSON, saved with runs and policies; JSON has no infinity, so it is written as text."""
 
@@ -246,10 +256,15 @@ def _take_inertia_of_cylinders(spec: Any, model: Any) -> None:
 
 def diverged(data: Any) -> bool:
     """Whether MuJoCo found the state bad and reset it: the state looks finite then, only these counters tell."""
+    return bool(data.warning.number[divergence_warnings()].any())
+
+
+def divergence_warnings() -> list[int]:
+    """The warnings that MuJoCo counts when a simulation diverges, as indices."""
     import mujoco
 
-    bad = mujoco.mjtWarning
-    return any(data.warning[kind].number for kind in (bad.mjWARN_BADQPOS, bad.mjWARN_BADQVEL, bad.mjWARN_BADQACC))
+    names = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
+    return [int(getattr(mujoco.mjtWarning, name)) for name in names]
 
 
 def silence_mujoco() -> None:

@@ -1,0 +1,326 @@
+"""The closed loop over libmujoco, compiled: observe, act, step, reward, health, moments, without the GIL.
+
+Three layers, as in MuJoCo's own rollout module: `_episode`, a bare loop that trusts its arguments; `MujocoTask`, one
+MjData and its views for one thread; `make`, which checks and allocates. Results equal those of tasks/gymnasium.py to
+the bit: sums run in the same order, and LLVM may not fuse multiplications with additions (no fastmath).
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import llvmlite.binding
+import mujoco
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+from ars.errors import TaskError
+from ars.moments import Moments
+from ars.noise import Key, environment_seed
+from ars.policy import Actions, LinearPolicy
+from ars.tasks import Rollout
+from ars.tasks.locomotion import Locomotion, describe, divergence_warnings, load_model
+
+FloatArray = NDArray[np.float64]
+
+# The symbols are found by name when compiled code is linked, so the code can be cached on disk.
+llvmlite.binding.load_library_permanently(str(next(Path(mujoco.__file__).parent.glob("libmujoco.*"))))
+_mj_step = types.ExternalFunction("mj_step", types.void(types.intp, types.intp))
+_mj_rne_post_constraint = types.ExternalFunction("mj_rnePostConstraint", types.void(types.intp, types.intp))
+
+
+class _Views(NamedTuple):
+    """Arrays of one MjData, all flat: what the loop reads and writes."""
+
+    qpos: FloatArray
+    qvel: FloatArray
+    ctrl: FloatArray
+    cfrc_ext: FloatArray
+    warnings: NDArray[np.int32]
+    place: FloatArray  # the field that progress is read from
+    observed: tuple[FloatArray, ...]  # one source for each part of the observation
+
+
+class _Layout(NamedTuple):
+    """The parts of an observation: each is observed[i][start:stop], clipped."""
+
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    clip: FloatArray
+
+
+class _Rules(NamedTuple):
+    """Locomotion's numbers, as the loop needs them."""
+
+    frame_skip: int
+    dt: float
+    contact_forces: bool
+    place_start: int  # x = Σ_i place_weight[i] · place[place_start + 3 i] / place_total
+    place_weight: FloatArray
+    place_total: float
+    forward_weight: float
+    survival_bonus: float
+    bonus_on_fall: bool
+    ctrl_weight: float
+    ctrl_low: FloatArray
+    ctrl_high: FloatArray
+    contact_weight: float
+    contact_clip: float
+    contact_most: float
+    z_index: int
+    z_low: float
+    z_high: float
+    z_inclusive: bool
+    angle_low: float
+    angle_high: float
+    state_most: float
+    divergence: NDArray[np.int64]  # indices of warnings
+
+
+@njit(nogil=True, cache=True)
+def _squares(values: FloatArray, low: FloatArray, high: FloatArray) -> float:
+    """Σ clip(v)², in the order of NumPy's sum: eight lanes, then the rest one by one."""
+    size = len(values)
+    total = 0.0
+    done = 0
+    if size >= 8:
+        lanes = np.zeros(8)
+        done = size - size % 8
+        for i in range(done):
+            v = min(max(values[i], low[i]), high[i])
+            lanes[i % 8] += v * v
+        total = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+    for i in range(done, size):
+        v = min(max(values[i], low[i]), high[i])
+        total += v * v
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _where(place: FloatArray, rules: _Rules) -> float:
+    """The x that progress is measured by."""
+    total = 0.0
+    for i in range(len(rules.place_weight)):
+        total += rules.place_weight[i] * place[rules.place_start + 3 * i]
+    return total / rules.place_total
+
+
+@njit(nogil=True, cache=True)
+def _observe(views: _Views, layout: _Layout, x: FloatArray) -> bool:
+    """Fill x; whether all of it is finite."""
+    at = 0
+    finite = True
+    for part in range(len(layout.start)):
+        source, clip = views.observed[part], layout.clip[part]
+        for i in range(layout.start[part], layout.stop[part]):
+            value = source[i]
+            finite = finite and np.isfinite(value)
+            x[at] = min(max(value, -clip), clip)
+            at += 1
+    return finite
+
+
+@njit(nogil=True, cache=True)
+def _is_healthy(qpos: FloatArray, qvel: FloatArray, rules: _Rules) -> bool:
+    z = qpos[rules.z_index]
+    if rules.z_inclusive:
+        healthy = rules.z_low <= z <= rules.z_high
+    else:
+        healthy = rules.z_low < z < rules.z_high
+    if rules.angle_low > -np.inf or rules.angle_high < np.inf:
+        healthy = healthy and rules.angle_low < qpos[2] < rules.angle_high
+    if rules.state_most < np.inf:
+        for i in range(2, len(qpos)):
+            healthy = healthy and -rules.state_most < qpos[i] < rules.state_most
+        for i in range(len(qvel)):
+            healthy = healthy and -rules.state_most < qvel[i] < rules.state_most
+    return healthy
+
+
+@njit(nogil=True, cache=True)
+def _episode(
+    model: int,
+    data: int,
+    views: _Views,
+    layout: _Layout,
+    rules: _Rules,
+    W_columns: FloatArray,  # (n, p)
+    c: FloatArray,
+    contact_low: FloatArray,
+    contact_high: FloatArray,
+    H: int,
+    shift: float,
+    gather: bool,
+    x: FloatArray,
+    x_first: FloatArray,
+    s1: FloatArray,
+    s2: FloatArray,
+) -> tuple[float, int, bool]:
+    """One episode from the state that is in data: (Σ (reward − shift), steps, finite). s1 and s2 start at zero."""
+    n, p = W_columns.shape
+    a = np.empty(p)
+    reward = 0.0
+    step = 0
+    finite = _observe(views, layout, x)
+    x_first[:] = x
+    place = _where(views.place, rules)
+    while finite and step < H:
+        if gather:
+            for i in range(n):
+                d = x[i] - x_first[i]
+                s1[i] += d
+                s2[i] += d * d
+        for i in range(p):
+            a[i] = -c[i]
+        for j in range(n):
+            for i in range(p):
+                a[i] += W_columns[j, i] * x[j]
+        for i in range(p):
+            views.ctrl[i] = a[i]
+        for _ in range(rules.frame_skip):
+            _mj_step(model, data)
+        if rules.contact_forces:
+            _mj_rne_post_constraint(model, data)
+        step += 1
+
+        place_before, place = place, _where(views.place, rules)
+        velocity = (place - place_before) / rules.dt
+        healthy = _is_healthy(views.qpos, views.qvel, rules)
+        bonus = rules.survival_bonus if healthy or rules.bonus_on_fall else 0.0
+        cost = rules.ctrl_weight * _squares(a, rules.ctrl_low, rules.ctrl_high)
+        if rules.contact_weight != 0.0:
+            contact = rules.contact_weight * _squares(views.cfrc_ext, contact_low, contact_high)
+            cost += min(contact, rules.contact_most)
+        reward += (rules.forward_weight * velocity + bonus - cost) - shift
+
+        finite = _observe(views, layout, x) and np.isfinite(reward)
+        for kind in rules.divergence:
+            finite = finite and views.warnings[kind] == 0
+        if not healthy:
+            break
+    return reward, step, finite
+
+
+class MujocoTask:
+    """A Locomotion task for one thread: the model is shared, the MjData is its own."""
+
+    releases_gil = True
+
+    def __init__(self, task: Locomotion, name: str) -> None:
+        self.name, self._task = name, task
+        self._model = _shared_model(task)
+        self._data = mujoco.MjData(self._model)
+        self._init_qpos, self._init_qvel = self._data.qpos.copy(), self._data.qvel.copy()
+        self._views, self._layout, self._rules = _bind(task, self._model, self._data)
+        contacts = len(self._views.cfrc_ext)
+        self._contact_high = np.full(contacts, task.contact_clip)
+        self.n = int((self._layout.stop - self._layout.start).sum())
+        self.p = int(self._model.nu)
+        self.H, self.survival_bonus = task.H, task.survival_bonus
+        self._x, self._x_first = np.empty(self.n), np.empty(self.n)
+
+    def definition(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "n": self.n,
+            "p": self.p,
+            "H": self.H,
+            "survival_bonus": self.survival_bonus,
+            "observation_shape": [self.n],
+            "actions": Actions().to_dict(),
+            "locomotion": describe(self._task),
+        }
+
+    def reset(self, key: Key) -> None:
+        """The initial state that Gymnasium's environments draw from the same seed."""
+        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(environment_seed(key))))
+        task, data = self._task, self._data
+        mujoco.mj_resetData(self._model, data)
+        data.qpos[:] = self._init_qpos + random.uniform(-task.qpos_noise, task.qpos_noise, len(self._init_qpos))
+        if task.qvel_normal:
+            data.qvel[:] = self._init_qvel + task.qvel_noise * random.standard_normal(len(self._init_qvel))
+        else:
+            data.qvel[:] = self._init_qvel + random.uniform(-task.qvel_noise, task.qvel_noise, len(self._init_qvel))
+        mujoco.mj_forward(self._model, data)
+
+    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+        self.reset(key)
+        s1, s2 = np.zeros(self.n), np.zeros(self.n)
+        reward, steps, finite = _episode(
+            self._model._address, self._data._address, self._views, self._layout, self._rules,
+            np.ascontiguousarray(policy.W.T), policy.c, -self._contact_high, self._contact_high,
+            min(H, self.H), shift, gather, self._x, self._x_first, s1, s2,
+        )  # fmt: skip
+        moments = Moments.from_sums(steps, self._x_first, s1, s2) if gather else None
+        return Rollout(reward, steps, moments, finite)
+
+    def close(self) -> None:
+        """Nothing to give back: MjData frees itself."""
+
+
+@cache
+def _shared_model(task: Locomotion) -> Any:
+    """One MjModel for all threads. Islands (in a model of one tree) and mid-phase collision change no bit of the six
+    robots' trajectories, and cost 5 to 10%; tests/tasks/test_mujoco_loop.py holds us to it."""
+    model = load_model(task)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE
+    if model.ntree == 1:
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
+    return model
+
+
+def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Rules]:
+    """The description in the loop's terms."""
+    observed, stops = [], []
+    for part in task.observation:
+        source = getattr(data, part.field, None)
+        if not isinstance(source, np.ndarray) or source.dtype != np.float64:
+            raise TaskError(f"{task.name} observes {part.field!r}, which is not an array of numbers in MjData.")
+        observed.append(source.reshape(-1))
+        stops.append(source.size)
+    if task.progress == "mass_center":
+        place, start, weight, total = data.xipos, 0, model.body_mass.copy(), float(model.body_mass.sum())
+    elif task.progress in ("qpos", "xpos", "subtree_com"):
+        place, weight, total = getattr(data, task.progress), np.ones(1), 1.0
+        start = 0 if task.progress == "qpos" else 3  # of the first body: the world comes before it
+    else:
+        raise TaskError(f"{task.name} measures progress by {task.progress!r}: choose qpos, xpos, subtree_com or "
+                        "mass_center.")  # fmt: skip
+    unlimited = np.full(model.nu, np.inf)
+    limited = task.ctrl_clamped
+    views = _Views(
+        data.qpos, data.qvel, data.ctrl, data.cfrc_ext.reshape(-1), data.warning.number, place.reshape(-1),
+        tuple(observed),
+    )  # fmt: skip
+    layout = _Layout(
+        np.array([part.start for part in task.observation], dtype=np.int64),
+        np.array(stops, dtype=np.int64),
+        np.array([part.clip for part in task.observation]),
+    )
+    rules = _Rules(
+        frame_skip=task.frame_skip,
+        dt=float(model.opt.timestep * task.frame_skip),
+        contact_forces=task.needs_contact_forces,
+        place_start=start,
+        place_weight=weight,
+        place_total=total,
+        forward_weight=float(task.forward_weight),
+        survival_bonus=float(task.survival_bonus),
+        bonus_on_fall=task.bonus_on_fall,
+        ctrl_weight=float(task.ctrl_weight),
+        ctrl_low=model.actuator_ctrlrange[:, 0].copy() if limited else -unlimited,
+        ctrl_high=model.actuator_ctrlrange[:, 1].copy() if limited else unlimited,
+        contact_weight=float(task.contact_weight),
+        contact_clip=float(task.contact_clip),
+        contact_most=float(task.contact_most),
+        z_index=task.z_index,
+        z_low=float(task.z_range[0]),
+        z_high=float(task.z_range[1]),
+        z_inclusive=task.z_inclusive,
+        angle_low=float(task.angle_range[0]),
+        angle_high=float(task.angle_range[1]),
+        state_most=float(task.state_most),
+        divergence=np.array(divergence_warnings(), dtype=np.int64),
+    )
+    return views, layout, rules
