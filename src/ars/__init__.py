@@ -1,9 +1,9 @@
 """Augmented Random Search: static linear policies for continuous control, trained by random search.
 
-    import ars
+import ars
 
-    for record in ars.train("Swimmer-v5", seed=1, iterations=100):
-        ...
+for record in ars.train("Swimmer-v5", seed=1, iterations=100):
+    ...
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from ars.errors import ArsError
     from ars.policy import LinearPolicy
     from ars.records import Record
-    from ars.training import resume, train
+    from ars.training import evaluate, resume, train
 
-__all__ = ["ArsError", "Config", "LinearPolicy", "Record", "resume", "train"]
+__all__ = ["ArsError", "Config", "LinearPolicy", "Record", "evaluate", "resume", "train"]
 
 _HOMES = {
     "ArsError": "ars.errors",
     "Config": "ars.config",
     "LinearPolicy": "ars.policy",
     "Record": "ars.records",
+    "evaluate": "ars.training",
     "resume": "ars.training",
     "train": "ars.training",
 }

@@ -32,11 +32,9 @@ def top_directions(r_plus: FloatArray, r_minus: FloatArray, b: int) -> NDArray[n
     return np.sort(ks[best_first[:b]])
 
 
-def weighted_sum(
-    deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, ks: NDArray[np.intp]
-) -> FloatArray:
+def weighted_sum(deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, ks: NDArray[np.intp]) -> FloatArray:
     """Σ_k [r(π_k,+) − r(π_k,−)] δ_k, one k after the other: no BLAS, the same bits everywhere."""
-    total = np.zeros_like(deltas[0])
+    total: FloatArray = np.zeros(deltas.shape[1:])
     for k in ks:
         total += (r_plus[k] - r_minus[k]) * deltas[k]
     return total
@@ -47,9 +45,7 @@ def deviation(rewards: FloatArray) -> float:
     return float(np.std(rewards)) if np.ptp(rewards) > 0.0 else 0.0
 
 
-def brs_step(
-    theta: FloatArray, deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, *, alpha: float
-) -> Step:
+def brs_step(theta: FloatArray, deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, *, alpha: float) -> Step:
     """Basic random search."""
     ks = finite_directions(r_plus, r_minus)
     sigma_R = deviation(np.stack([r_plus[ks], r_minus[ks]]))  # for the record; Algorithm 1 has no use for it

@@ -24,9 +24,7 @@ class Moments:
 
     @staticmethod
     def empty(n: int, *leading: int) -> "Moments":
-        return Moments(
-            np.zeros(leading, dtype=np.int64), np.zeros((*leading, n)), np.zeros((*leading, n))
-        )
+        return Moments(np.zeros(leading, dtype=np.int64), np.zeros((*leading, n)), np.zeros((*leading, n)))
 
     @staticmethod
     def from_sums(count: int, center: FloatArray, s1: FloatArray, s2: FloatArray) -> "Moments":

@@ -36,9 +36,7 @@ class Key(NamedTuple):
 def generator(key: Key) -> np.random.Generator:
     """The generator of one key, at its start."""
     words = np.array([0, key.sign + 1, key.k, key.j], dtype=np.uint64)
-    return np.random.Generator(
-        np.random.Philox(key=np.array([key.seed, key.stream], dtype=np.uint64), counter=words)
-    )
+    return np.random.Generator(np.random.Philox(key=np.array([key.seed, key.stream], dtype=np.uint64), counter=words))
 
 
 def environment_seed(key: Key) -> int:

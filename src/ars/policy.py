@@ -82,7 +82,7 @@ class LinearPolicy:
     @cached_property
     def c(self) -> FloatArray:
         """(p,): W mu."""
-        return np.add.accumulate((self.W * self.mu).T, axis=0)[-1]
+        return _ordered_sum((self.W * self.mu).T)
 
     @cached_property
     def actions(self) -> Actions:
@@ -96,7 +96,7 @@ class LinearPolicy:
         terms = np.empty((self.n + 1, *x.shape[:-1], self.p))
         np.negative(self.c, out=terms[0])
         np.multiply(np.moveaxis(x, -1, 0)[..., None], self._columns(x.ndim), out=terms[1:])
-        return np.add.accumulate(terms, axis=0)[-1]  # accumulate adds in order; sum and matmul need not
+        return _ordered_sum(terms)
 
     def _columns(self, ndim: int) -> FloatArray:
         """W as (n, 1, ..., p), for x with ndim axes."""
@@ -138,6 +138,12 @@ class LinearPolicy:
         M, mu, sigma = arrays["M"], arrays["mu"], arrays["sigma"]
         check_policy_arrays(path, M, mu, sigma)
         return LinearPolicy(M, mu, sigma, _task_of(path, arrays["task"]))
+
+
+def _ordered_sum(terms: FloatArray) -> FloatArray:
+    """Over the first axis, one after the other: accumulate adds in order, which sum and matmul need not."""
+    total: FloatArray = np.add.accumulate(terms, axis=0)[-1]
+    return total
 
 
 def check_policy_arrays(path: str | Path, M: NDArray[Any], mu: NDArray[Any], sigma: NDArray[Any]) -> None:

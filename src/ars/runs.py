@@ -179,7 +179,11 @@ class Run:
     def _write_policies(self) -> None:
         self.policy().save(self.path / "policy.npz")
         if self.best and self._best_on_disk() != self.best.iteration:
-            task = {**policy_task(self.definition), "iteration": self.best.iteration, "eval_mean": self.best.mean}
+            task = {
+                **policy_task(self.definition),
+                "iteration": self.best.iteration,
+                "eval_mean": self.best.mean,
+            }
             policy = self.best.policy
             LinearPolicy(policy.M, policy.mu, policy.sigma, task).save(self.path / "best.npz")
 
@@ -301,6 +305,17 @@ def read_config(path: Path) -> SavedConfig:
         if then[name] != now.get(name)
     ]
     return SavedConfig(config, definition, stop, notes)
+
+
+def free_folder(config: Config) -> Path:
+    """runs/TASK-VARIANT-seedS, numbered if there is one already."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in config.task)
+    first = Path("runs") / f"{safe}-{config.variant}-seed{config.seed}"
+    folder, number = first, 1
+    while folder.exists():
+        number += 1
+        folder = first.with_name(f"{first.name}-{number}")
+    return folder
 
 
 def policy_task(definition: dict[str, Any]) -> dict[str, Any]:

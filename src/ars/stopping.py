@@ -49,9 +49,7 @@ class Stop:
 
     def reached(self, record: Record) -> str:
         """The same, for a record."""
-        return self.reason(
-            record.iteration, record.episodes, record.timesteps, record.seconds, record.eval_mean
-        )
+        return self.reason(record.iteration, record.episodes, record.timesteps, record.seconds, record.eval_mean)
 
     def seconds_left(self, record: Record) -> float | None:
         """An estimate from the speed so far; None if no rule allows one (an evaluation's reward cannot be foretold)."""

@@ -9,24 +9,25 @@ import math
 import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ars import algorithm
-from ars.config import Config
+from ars.config import LARGEST, Config
 from ars.errors import DivergedError, SettingError, TaskError
 from ars.executors import Batch, Executor, Rollouts, make_executor
 from ars.noise import Stream, direction
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
-from ars.runs import Run, policy_task
+from ars.runs import Run, free_folder, policy_task
 from ars.stopping import Stop
-from ars.tasks import Task, make
+from ars.tasks import make
 
-STOPS = ("iterations", "episodes", "timesteps", "minutes", "until")
+RULES = ("episodes", "timesteps", "minutes", "until")
 
 
 def training_batch(config: Config, state: State) -> Batch:
@@ -60,7 +61,7 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, alg
     return State(state.j + 1, step.M, moments, episodes, timesteps), step
 
 
-def evaluate(
+def run_evaluation(
     policy: LinearPolicy, executor: Executor, *, episodes: int, H: int, seed: int, j: int, stream: Stream
 ) -> Evaluation:
     """Rollouts with the task's own reward and horizon, from random numbers of their own, that enter nothing."""
@@ -82,7 +83,7 @@ def iterate(
         policy = state.policy(normalised=config.features.normalised, task=policy_task(definition))
         evaluation = None
         if config.eval_every and state.j % config.eval_every == 0:
-            evaluation = evaluate(
+            evaluation = run_evaluation(
                 policy, executor, episodes=config.eval_episodes, H=definition["H"],
                 seed=config.seed, j=state.j, stream=Stream.EVALUATION,
             )  # fmt: skip
@@ -105,6 +106,82 @@ def iterate(
         )
 
 
+@dataclass(frozen=True)
+class Session:
+    """A training about to run: what it will do, and `records` to do it, once."""
+
+    config: Config
+    definition: dict[str, Any]
+    stop: Stop
+    state: State
+    executor: Executor
+    run: Run | None
+
+    def already(self) -> str:
+        """Why there is nothing left to do, in words; empty if there is."""
+        seconds = self.run.seconds if self.run else 0.0
+        best = self.run.best.mean if self.run and self.run.best else None
+        return self.stop.reason(self.state.j, self.state.episodes, self.state.timesteps, seconds, best)
+
+    def records(self) -> Generator[Record, None, None]:
+        """Iterate until a rule says stop, keeping the run folder."""
+        with ExitStack() as stack:
+            if self.run:
+                stack.callback(self.run.close)
+            stack.callback(self.executor.close)
+            if self.already():
+                return
+            seconds = self.run.seconds if self.run else 0.0
+            for record in iterate(self.config, self.state, self.executor, self.definition, seconds=seconds):
+                if self.run:
+                    self.run.append(record)
+                yield record
+                if self.stop.reached(record):
+                    return
+
+
+def new_session(
+    task: str, *, workers: int, stop: Stop, out: str | Path | None = None, named: bool = True, **settings: Any
+) -> Session:
+    """A run from the start: the task's preset, with `settings` instead where given. Without a name for its folder
+    (named=False) it gets a free one below runs/."""
+    with ExitStack() as on_failure:
+        made = make(task)
+        on_failure.callback(made.close)
+        definition = made.definition()
+        config = make_config(task, **{"H": made.H, "shift": made.survival_bonus, **_given(settings)})
+        run = None
+        if not named:
+            out = free_folder(config)
+        if out is not None:
+            run = Run.create(Path(out), config, definition, stop)
+            on_failure.callback(run.close)
+        executor = make_executor(made, workers)
+        on_failure.pop_all()
+    return Session(config, definition, stop, State.initial(made.p, made.n), executor, run)
+
+
+def old_session(out: str | Path, *, workers: int, stop: Stop, task: str | None = None) -> Session:
+    """A run from its last checkpoint; rules in `stop` replace those that it has."""
+    with ExitStack() as on_failure:
+        run = Run.open(Path(out))
+        on_failure.callback(run.close)
+        name = run.config.task
+        if ":" in name and task is None:
+            raise SettingError(f"This run imports code of yours: confirm it with --task {name}.")
+        if task not in (None, name):
+            raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
+        made = make(name)
+        on_failure.callback(made.close)
+        if json.loads(json.dumps(made.definition())) != run.definition:
+            raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
+        if stop:
+            run.set_stop(stop)
+        executor = make_executor(made, workers)
+        on_failure.pop_all()
+    return Session(run.config, run.definition, run.stop, run.state, executor, run)
+
+
 def train(
     task: str,
     *,
@@ -120,77 +197,48 @@ def train(
     the other stopping rules (`episodes`, `timesteps`, `minutes`, `until`); what is not given comes from the task's
     preset. With `out`, a run folder is written that `resume` can continue. Mistakes raise ArsError at once.
     """
-    stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in STOPS if name in overrides})
-    made = make(task)
-    try:
-        definition = made.definition()
-        bonus = made.survival_bonus
-        config = make_config(task, **{"H": made.H, "shift": bonus, **_given(overrides)}, seed=seed)
-        executor = make_executor(made, workers)
-    except BaseException:
-        made.close()
-        raise
-    try:
-        run = Run.create(Path(out), config, definition, stop) if out is not None else None
-    except BaseException:
-        executor.close()
-        raise
-    return _records(config, State.initial(made.p, made.n), executor, definition, stop, run)
+    stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
+    return new_session(task, workers=workers, stop=stop, out=out, seed=seed, **overrides).records()
 
 
 def resume(
-    out: str | Path, *, workers: int = 1, task: str | None = None, **stops: Any
+    out: str | Path, *, workers: int = 1, task: str | None = None, **rules: Any
 ) -> Generator[Record, None, None]:
     """Continue a run to the bits of an uninterrupted one; new stopping rules replace the old.
 
     A run of `module:factory` needs that name again as `task`: a file shall not decide what code is imported.
     """
-    run = Run.open(Path(out))
+    return old_session(out, workers=workers, stop=Stop(**_given(rules)), task=task).records()
+
+
+def evaluate(
+    policy: LinearPolicy, task: str | None = None, *, episodes: int = 100, seed: int = 0, workers: int = 1
+) -> Evaluation:
+    """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon."""
+    name = task or policy.task.get("name")
+    if not isinstance(name, str):
+        raise SettingError("This policy does not say which task it is for: name one with --task.")
+    if ":" in name and task is None:
+        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {name}.")
+    if isinstance(episodes, bool) or not isinstance(episodes, int) or not 1 <= episodes <= LARGEST["eval_episodes"]:
+        raise SettingError(f"episodes = {episodes!r} must be a whole number from 1 to {LARGEST['eval_episodes']}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST["seed"]:
+        raise SettingError(f"seed = {seed!r} must be a whole number from 0 to {LARGEST['seed']}.")
+    made = make(name)
     try:
-        name = run.config.task
-        if ":" in name and task != name:
-            raise SettingError(f"This run imports code of yours: confirm it with --task {name}.")
-        if task not in (None, name):
-            raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
-        new = Stop(**_given(stops))
-        if new:
-            run.set_stop(new)
-        made = make(name)
-        try:
-            _check_same_task(made, run.definition)
-            executor = make_executor(made, workers)
-        except BaseException:
-            made.close()
-            raise
+        if (policy.p, policy.n) != (made.p, made.n):
+            raise SettingError(
+                f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
+                f"it was made for {policy.task.get('name', 'another task')}."
+            )
+        executor = make_executor(made, min(workers, episodes))
     except BaseException:
-        run.close()
+        made.close()
         raise
-    return _records(run.config, run.state, executor, run.definition, run.stop, run)
-
-
-def _records(
-    config: Config, state: State, executor: Executor, definition: dict[str, Any], stop: Stop, run: Run | None
-) -> Generator[Record, None, None]:
-    """Iterate until a rule says stop, keeping the run folder."""
-    with ExitStack() as stack:
-        if run is not None:
-            stack.callback(run.close)
-        stack.callback(executor.close)
-        seconds = run.seconds if run is not None else 0.0
-        best = run.best.mean if run is not None and run.best else None
-        if stop.reason(state.j, state.episodes, state.timesteps, seconds, best):
-            return
-        for record in iterate(config, state, executor, definition, seconds=seconds):
-            if run is not None:
-                run.append(record)
-            yield record
-            if stop.reached(record):
-                return
-
-
-def _check_same_task(task: Task, definition: dict[str, Any]) -> None:
-    if json.loads(json.dumps(task.definition())) != definition:
-        raise TaskError(f"{task.name} is not what it was when this run began: its definition in config.json differs.")
+    try:
+        return run_evaluation(policy, executor, episodes=episodes, H=made.H, seed=seed, j=0, stream=Stream.TEST)
+    finally:
+        executor.close()
 
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ together with the same bits for every way of cutting into blocks of `block` = 2*
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +15,7 @@ from ars.errors import SettingError
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import Key, Stream, direction
 from ars.policy import LinearPolicy
-from ars.tasks import Task, make
+from ars.tasks import Rollout, Task, make
 
 FloatArray = NDArray[np.float64]
 
@@ -38,12 +37,16 @@ class Batch:
     shift: float
     gather: bool
 
-    def policies(self, k: int) -> Iterator[tuple[LinearPolicy, Key]]:
-        """The policies π_{j,k,±} and the keys of their rollouts.  # Alg. 2, line 5"""
-        perturbation = self.nu * direction(self.seed, self.j, k, *self.M.shape) if self.nu else 0.0
-        for sign in self.signs:
-            M = self.M + sign * perturbation
-            yield LinearPolicy(M, self.mu, self.sigma), Key(self.seed, self.stream, self.j, k, sign)
+    def units(self) -> list[tuple[int, int]]:
+        """(k, sign) of every rollout, in order."""
+        return [(k, sign) for k in range(self.size) for sign in self.signs]
+
+    def policy(self, k: int, sign: int) -> LinearPolicy:
+        """π_{j,k,±}.  # Alg. 2, line 5"""
+        if sign == 0:
+            return LinearPolicy(self.M, self.mu, self.sigma)
+        delta = direction(self.seed, self.j, k, *self.M.shape)
+        return LinearPolicy(self.M + (sign * self.nu) * delta, self.mu, self.sigma)
 
 
 @dataclass(frozen=True)
@@ -55,23 +58,32 @@ class Rollouts:
     moments: Moments
 
 
-def run_block(task: Task, batch: Batch, start: int, stop: int) -> Rollouts:
-    """The rollouts of directions start … stop − 1."""
-    shape = (stop - start, len(batch.signs))
-    rewards, steps = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
-    leaves = []
-    for row, k in enumerate(range(start, stop)):
-        parts = []
-        for column, (policy, key) in enumerate(batch.policies(k)):
-            rollout = task.rollout(policy, key, H=batch.H, shift=batch.shift, gather=batch.gather)
-            steps[row, column] = rollout.steps
-            if rollout.finite:
-                rewards[row, column] = rollout.reward
-                if rollout.moments is not None:
-                    parts.append(rollout.moments)
-        whole = bool(np.isfinite(rewards[row]).all())  # D3: a direction with a non-finite rollout counts nowhere
-        leaves.append(merge_tree(stack(parts)) if whole and parts else Moments.empty(task.n))
+def run_one(task: Task, batch: Batch, k: int, sign: int) -> Rollout:
+    """One rollout of a batch: the same wherever and whenever it runs."""
+    key = Key(batch.seed, batch.stream, batch.j, k, sign)
+    return task.rollout(batch.policy(k, sign), key, H=batch.H, shift=batch.shift, gather=batch.gather)
+
+
+def assemble(batch: Batch, rollouts: list[Rollout]) -> Rollouts:
+    """The rollouts of some directions, in the order of (k, sign), as one."""
+    shape = (-1, len(batch.signs))
+    rewards = np.array([r.reward if r.finite else np.nan for r in rollouts]).reshape(shape)
+    steps = np.array([r.steps for r in rollouts], dtype=np.int64).reshape(shape)
+    n = batch.M.shape[1]
+    if not batch.gather:
+        return Rollouts(rewards, steps, Moments.empty(n))
+    whole = np.isfinite(rewards).all(axis=1)  # D3: a direction with a non-finite rollout counts nowhere
+    leaves = [
+        rollout.moments if rollout.moments is not None and whole[i // len(batch.signs)] else Moments.empty(n)
+        for i, rollout in enumerate(rollouts)
+    ]
     return Rollouts(rewards, steps, merge_tree(stack(leaves)))
+
+
+def run_block(task: Task, batch: Batch, start: int, stop: int) -> Rollouts:
+    """Directions start … stop − 1."""
+    units = [(k, sign) for k in range(start, stop) for sign in batch.signs]
+    return assemble(batch, [run_one(task, batch, k, sign) for k, sign in units])
 
 
 def blocks_of(size: int, block: int) -> list[tuple[int, int]]:

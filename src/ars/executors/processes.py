@@ -12,10 +12,10 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 
 from ars.errors import WorkerError
-from ars.executors import Batch, Rollouts, blocks_of, join, run_block
-from ars.tasks import Task, make
+from ars.executors import Batch, Rollouts, assemble, run_one
+from ars.tasks import Rollout, Task, make
 
-MOST_DEATHS = 3  # in a row, without a single block finished, before we give up
+MOST_DEATHS = 3  # in a row, without a single rollout finished, before we give up
 
 _task: Task | None = None  # of this worker process
 
@@ -37,13 +37,13 @@ class ProcessExecutor:
         )
 
     def run(self, batch: Batch) -> Rollouts:
-        blocks = blocks_of(batch.size, 1)
-        done: dict[int, Rollouts] = {}
+        units = batch.units()
+        done: dict[int, Rollout] = {}
         deaths = 0
-        while len(done) < len(blocks):
+        while len(done) < len(units):
             before = len(done)
             try:
-                futures = {k: self._pool.submit(_run, batch, *block) for k, block in enumerate(blocks) if k not in done}
+                futures = {i: self._pool.submit(_run, batch, *unit) for i, unit in enumerate(units) if i not in done}
                 self._collect(futures, done)
             except BrokenProcessPool as error:
                 deaths = 0 if len(done) > before else deaths + 1
@@ -51,15 +51,15 @@ class ProcessExecutor:
                     raise WorkerError(self._explain()) from error
                 self._pool.shutdown(wait=True)
                 self._pool = self._start()
-        return join([done[k] for k in range(len(blocks))])
+        return assemble(batch, [done[i] for i in range(len(units))])
 
-    def _collect(self, futures: dict[int, Future[Rollouts]], done: dict[int, Rollouts]) -> None:
+    def _collect(self, futures: dict[int, Future[Rollout]], done: dict[int, Rollout]) -> None:
         """Move what finishes into done; what finished before a death is kept."""
         broken: BrokenProcessPool | None = None
         try:
-            for k, future in futures.items():
+            for i, future in futures.items():
                 try:
-                    done[k] = future.result()
+                    done[i] = future.result()
                 except BrokenProcessPool as error:
                     broken = error
         except BaseException:
@@ -100,6 +100,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _run(batch: Batch, start: int, stop: int) -> Rollouts:
+def _run(batch: Batch, k: int, sign: int) -> Rollout:
     assert _task is not None
-    return run_block(_task, batch, start, stop)
+    return run_one(_task, batch, k, sign)

@@ -3,12 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
-from ars.executors import Batch, Rollouts, blocks_of, join, run_block
-from ars.tasks import Task
+from ars.executors import Batch, Rollouts, assemble, run_one
+from ars.tasks import Rollout, Task
 
 
 class ThreadExecutor:
-    """Directions are handed out one by one, so that short and long episodes balance."""
+    """Rollouts are handed out one by one, so that short and long episodes balance."""
 
     def __init__(self, task: Task, more: list[Task]) -> None:
         self._tasks = [task, *more]
@@ -18,18 +18,18 @@ class ThreadExecutor:
         self._pool = ThreadPoolExecutor(len(self._tasks), thread_name_prefix="ars")
 
     def run(self, batch: Batch) -> Rollouts:
-        futures = [self._pool.submit(self._run, batch, *block) for block in blocks_of(batch.size, 1)]
+        futures = [self._pool.submit(self._run, batch, k, sign) for k, sign in batch.units()]
         try:
-            return join([future.result() for future in futures])
+            return assemble(batch, [future.result() for future in futures])
         except BaseException:
             for future in futures:
                 future.cancel()
             raise
 
-    def _run(self, batch: Batch, start: int, stop: int) -> Rollouts:
+    def _run(self, batch: Batch, k: int, sign: int) -> Rollout:
         task = self._idle.get()
         try:
-            return run_block(task, batch, start, stop)
+            return run_one(task, batch, k, sign)
         finally:
             self._idle.put(task)
 

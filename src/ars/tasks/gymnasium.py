@@ -75,9 +75,7 @@ class GymnasiumTask:
             raise
         except Exception as error:
             where = f"step {step}" if step else "reset or the first step"
-            raise TaskError(
-                f"{self.name} failed in {where} of an episode: {type(error).__name__}: {error}"
-            ) from error
+            raise TaskError(f"{self.name} failed in {where} of an episode: {type(error).__name__}: {error}") from error
         moments = Moments.from_sums(step, x_first, s1, s2) if gather else None
         return Rollout(reward, step, moments, finite)
 
@@ -141,9 +139,7 @@ def _flattener(name: str, space: spaces.Space[Any]) -> Any:
         return flat
     if isinstance(space, spaces.Dict | spaces.Tuple) and space.is_np_flattenable:
         return lambda obs: np.asarray(spaces.flatten(space, obs), dtype=np.float64)
-    raise TaskError(
-        f"{name} has observations of kind {type(space).__name__}: ARS needs Box, or Dict or Tuple of such."
-    )
+    raise TaskError(f"{name} has observations of kind {type(space).__name__}: ARS needs Box, or Dict or Tuple of such.")
 
 
 def _actions(name: str, space: spaces.Space[Any], *, clip: bool) -> tuple[Actions, int]:
@@ -152,10 +148,9 @@ def _actions(name: str, space: spaces.Space[Any], *, clip: bool) -> tuple[Action
     if isinstance(space, spaces.Box):
         shape = tuple(int(size) for size in space.shape)
         p = int(np.prod(shape))
-        bounds: dict[str, tuple[float, ...]] = {}
-        if clip and space.is_bounded():  # D5
-            bounds = {"low": _numbers(space.low), "high": _numbers(space.high)}
-        return Actions("box", shape=None if shape == (p,) else shape, **bounds), p
+        clipped = clip and space.is_bounded()  # D5
+        low, high = (_numbers(space.low), _numbers(space.high)) if clipped else (None, None)
+        return Actions("box", shape=None if shape == (p,) else shape, low=low, high=high), p
     raise TaskError(f"{name} has actions of kind {type(space).__name__}: ARS needs Box or Discrete.")
 
 

@@ -141,7 +141,7 @@ _HUMANOID = Locomotion(
     qvel_noise=1e-2,
 )
 
-_V1 = {"capsules_as_cylinders": True, "bonus_on_fall": True}
+_V1: dict[str, Any] = {"capsules_as_cylinders": True, "bonus_on_fall": True}
 
 TASKS: dict[str, Locomotion] = {
     task.name: task

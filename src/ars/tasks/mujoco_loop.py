@@ -26,8 +26,8 @@ FloatArray = NDArray[np.float64]
 
 # The symbols are found by name when compiled code is linked, so the code can be cached on disk.
 llvmlite.binding.load_library_permanently(str(next(Path(mujoco.__file__).parent.glob("libmujoco.*"))))
-_mj_step = types.ExternalFunction("mj_step", types.void(types.intp, types.intp))
-_mj_rne_post_constraint = types.ExternalFunction("mj_rnePostConstraint", types.void(types.intp, types.intp))
+_mj_step: Any = types.ExternalFunction("mj_step", types.void(types.intp, types.intp))
+_mj_rne_post_constraint: Any = types.ExternalFunction("mj_rnePostConstraint", types.void(types.intp, types.intp))
 
 
 class _Views(NamedTuple):
@@ -124,10 +124,7 @@ def _observe(views: _Views, layout: _Layout, x: FloatArray) -> bool:
 @njit(nogil=True, cache=True)
 def _is_healthy(qpos: FloatArray, qvel: FloatArray, rules: _Rules) -> bool:
     z = qpos[rules.z_index]
-    if rules.z_inclusive:
-        healthy = rules.z_low <= z <= rules.z_high
-    else:
-        healthy = rules.z_low < z < rules.z_high
+    healthy: bool = rules.z_low <= z <= rules.z_high if rules.z_inclusive else rules.z_low < z < rules.z_high
     if rules.angle_low > -np.inf or rules.angle_high < np.inf:
         healthy = healthy and rules.angle_low < qpos[2] < rules.angle_high
     if rules.state_most < np.inf:

@@ -39,23 +39,23 @@ class _V1:
         return self._healthy_reward
 
 
-class SwimmerV1(_V1, SwimmerEnv):  # type: ignore[misc]
+class SwimmerV1(_V1, SwimmerEnv):
     task = locomotion.TASKS["Swimmer-v1"]
 
 
-class HopperV1(_V1, HopperEnv):  # type: ignore[misc]
+class HopperV1(_V1, HopperEnv):
     task = locomotion.TASKS["Hopper-v1"]
 
 
-class HalfCheetahV1(_V1, HalfCheetahEnv):  # type: ignore[misc]
+class HalfCheetahV1(_V1, HalfCheetahEnv):
     task = locomotion.TASKS["HalfCheetah-v1"]
 
 
-class Walker2dV1(_V1, Walker2dEnv):  # type: ignore[misc]
+class Walker2dV1(_V1, Walker2dEnv):
     task = locomotion.TASKS["Walker2d-v1"]
 
 
-class AntV1(_V1, AntEnv):  # type: ignore[misc]
+class AntV1(_V1, AntEnv):
     """Progress is that of the torso's subtree; the world body's contact forces are observed."""
 
     task = locomotion.TASKS["Ant-v1"]
@@ -64,9 +64,9 @@ class AntV1(_V1, AntEnv):  # type: ignore[misc]
         super().__init__(**kwargs)
         self.observation_space = Box(-np.inf, np.inf, shape=(111,), dtype=np.float64)
 
-    def step(self, action: FloatArray) -> Any:
+    def step(self, action: Any) -> Any:
         x_before = self.data.subtree_com[1, 0]
-        obs, _, terminated, truncated, info = super().step(action)
+        obs, _, terminated, truncated, info = super().step(action)  # type: ignore[no-untyped-call]
         x_velocity = (self.data.subtree_com[1, 0] - x_before) / self.dt
         reward, rewards = self._get_rew(x_velocity, action)
         return obs, reward, terminated, truncated, {**info, **rewards, "x_velocity": x_velocity}
@@ -75,7 +75,7 @@ class AntV1(_V1, AntEnv):  # type: ignore[misc]
         return np.concatenate([self.data.qpos[2:], self.data.qvel, self.contact_forces.flat])
 
 
-class HumanoidV1(_V1, HumanoidEnv):  # type: ignore[misc]
+class HumanoidV1(_V1, HumanoidEnv):
     """The control cost is of the clamped controls; the world body and the root's actuator forces are observed."""
 
     task = locomotion.TASKS["Humanoid-v1"]
@@ -94,9 +94,7 @@ class HumanoidV1(_V1, HumanoidEnv):  # type: ignore[misc]
         return np.concatenate(parts)
 
 
-V1 = {
-    env.task.name: env for env in (SwimmerV1, HopperV1, HalfCheetahV1, Walker2dV1, AntV1, HumanoidV1)
-}
+V1 = {env.task.name: env for env in (SwimmerV1, HopperV1, HalfCheetahV1, Walker2dV1, AntV1, HumanoidV1)}
 
 
 def make(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:

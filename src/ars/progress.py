@@ -1,0 +1,150 @@
+"""Training as it happens: a live line on a terminal, plain lines elsewhere, JSON for programs."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from ars.config import Config
+from ars.records import Record
+from ars.stopping import Stop
+
+SECONDS_BETWEEN_LINES = 10.0
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class Display(Protocol):
+    def show(self, record: Record) -> None: ...
+
+
+class Speed:
+    """Simulated steps per second, evaluations included, since the display began."""
+
+    def __init__(self) -> None:
+        self._start: tuple[float, int] | None = None
+        self._evaluated = 0
+
+    def add(self, record: Record) -> float:
+        if record.evaluation:
+            self._evaluated += int(record.evaluation.steps.sum())
+        if self._start is None:  # the first record's own time may hold compilation: count from its end
+            self._start = record.seconds, record.timesteps + self._evaluated
+            return record.timesteps / record.seconds if record.seconds else 0.0
+        seconds, steps = self._start
+        return (record.timesteps + self._evaluated - steps) / max(record.seconds - seconds, 1e-9)
+
+
+def duration(seconds: float) -> str:
+    """1:02:03 or 2:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def sparkline(values: list[float], width: int = 40) -> str:
+    """The last values as bars."""
+    shown = values[-width:]
+    low, high = min(shown, default=0.0), max(shown, default=0.0)
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BARS[round((value - low) * scale)] for value in shown)
+
+
+class _Quiet:
+    def show(self, record: Record) -> None:
+        pass
+
+
+class _Json:
+    def show(self, record: Record) -> None:
+        print(json.dumps(record.to_dict(), allow_nan=False), flush=True)
+
+
+class _Lines:
+    """A line at every evaluation, and at least one every ten seconds."""
+
+    def __init__(self, console: Console, stop: Stop) -> None:
+        self._console, self._stop, self._speed = console, stop, Speed()
+        self._printed_at = 0.0
+
+    def show(self, record: Record) -> None:
+        speed = self._speed.add(record)
+        now = time.monotonic()
+        if record.evaluation is None and now - self._printed_at < SECONDS_BETWEEN_LINES:
+            return
+        self._printed_at = now
+        reward = (
+            f"reward {record.eval_mean:.1f}"
+            if record.eval_mean is not None
+            else f"training reward {record.reward_mean:.1f}"
+        )
+        left = self._stop.seconds_left(record)
+        parts = [
+            f"iteration {record.iteration}",
+            reward,
+            f"{record.episodes} episodes",
+            f"{record.timesteps} timesteps",
+            f"{speed:,.0f} steps/s",
+            f"{duration(record.seconds)} elapsed",
+        ]
+        parts += [f"{duration(left)} left at most"] if left is not None else []
+        parts += [f"{record.dropped} directions dropped"] if record.dropped else []
+        self._console.print(" | ".join(parts), highlight=False, soft_wrap=True)
+
+
+class _Live:
+    """A small table that changes in place."""
+
+    def __init__(self, live: Live, config: Config, stop: Stop) -> None:
+        self._live, self._config, self._stop, self._speed = live, config, stop, Speed()
+        self._rewards: list[float] = []
+
+    def show(self, record: Record) -> None:
+        if record.eval_mean is not None:
+            self._rewards.append(record.eval_mean)
+        self._live.update(self._table(record, self._speed.add(record)))
+
+    def _table(self, record: Record, speed: float) -> Table:
+        left = self._stop.seconds_left(record)
+        table = Table.grid(padding=(0, 2))
+        config = self._config
+        table.add_row(
+            f"[bold]{config.task}[/] {config.variant} seed {config.seed}",
+            f"iteration {record.iteration}",
+            f"{record.episodes} episodes",
+            f"{record.timesteps:,} timesteps",
+            f"{speed:,.0f} steps/s",
+        )
+        latest = f"{self._rewards[-1]:.1f}" if self._rewards else "first evaluation to come"
+        best = f"best {max(self._rewards):.1f}" if self._rewards else ""
+        table.add_row(
+            f"reward [bold green]{latest}[/]",
+            best,
+            f"{record.dropped} dropped" if record.dropped else "",
+            f"{duration(record.seconds)} elapsed",
+            f"{duration(left)} left at most" if left is not None else "",
+        )
+        if len(self._rewards) > 1:
+            table.add_row(f"[green]{sparkline(self._rewards)}[/]")
+        return table
+
+
+@contextmanager
+def display(
+    config: Config, stop: Stop, *, as_json: bool = False, quiet: bool = False, console: Console | None = None
+) -> Iterator[Display]:
+    """The display that suits where the output goes."""
+    console = console or Console()
+    if as_json:
+        yield _Json()
+    elif quiet:
+        yield _Quiet()
+    elif console.is_terminal:
+        with Live(console=console, refresh_per_second=8) as live:
+            yield _Live(live, config, stop)
+    else:
+        yield _Lines(console, stop)

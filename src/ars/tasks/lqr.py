@@ -1,0 +1,61 @@
+"""The linear quadratic regulator as a task: 302 steps from x_0 ~ N(0, I), reward −(x'Qx + u'Ru) before the transition.
+
+`lqr` names the paper's instance (section 4.3); LqrTask takes any other. The rollouts are compiled.
+"""
+
+from typing import Any
+
+from ars.lqr import loops
+from ars.lqr.problem import Problem
+from ars.moments import Moments
+from ars.noise import Key, generator
+from ars.policy import Actions, LinearPolicy
+from ars.tasks import Rollout
+
+DEFAULT_H = 302
+
+
+class LqrTask:
+    """The states are observed; with common_noise the rollouts of +delta_k and −delta_k share their random numbers.
+
+    Common noise is an extension of ours, for comparisons only.
+    """
+
+    name = "lqr"
+    survival_bonus = 0.0
+    releases_gil = True
+
+    def __init__(self, problem: Problem | None = None, *, H: int = DEFAULT_H, common_noise: bool = False) -> None:
+        self.problem = problem or Problem.paper()
+        self.n, self.p, self.H = self.problem.n, self.problem.p, H
+        self._common_noise = common_noise
+
+    def definition(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "n": self.n,
+            "p": self.p,
+            "H": self.H,
+            "survival_bonus": self.survival_bonus,
+            "observation_shape": [self.n],
+            "actions": Actions().to_dict(),
+            "lqr": self.problem.to_dict(),
+        }
+
+    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+        if self._common_noise:
+            key = key._replace(sign=0)
+        noise = generator(key).standard_normal((min(H, self.H) + 1, self.n))
+        problem = self.problem
+        reward, steps, finite, s1, s2 = loops.rollout(
+            problem.A, problem.B, problem.Q, problem.R, policy.W, policy.c, noise, shift
+        )
+        moments = Moments.from_sums(steps, noise[0], s1, s2) if gather else None
+        return Rollout(reward, steps, moments, finite)
+
+    def measure(self, policy: LinearPolicy) -> dict[str, float]:
+        """The exact relative cost of u = W x − c, over infinite time; infinite if W does not stabilise."""
+        return {"relative_cost": self.problem.relative_cost(policy.W, policy.c)}
+
+    def close(self) -> None:
+        pass

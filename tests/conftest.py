@@ -1,0 +1,34 @@
+"""What all tests share: hypothesis without clocks or files, and the environments of small_envs.py by name."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+HERE = str(Path(__file__).parent)
+if HERE not in sys.path:  # so that worker processes find small_envs too: they inherit the path
+    sys.path.insert(0, HERE)
+
+settings.register_profile("ars", deadline=None, database=None, derandomize=True, max_examples=60)
+settings.load_profile("ars")
+
+
+@pytest.fixture
+def calls() -> Iterator[list[object]]:
+    """What the environments of small_envs were asked to do in this process, in order."""
+    import small_envs
+
+    small_envs.calls.clear()
+    yield small_envs.calls
+    small_envs.calls.clear()
+
+
+@pytest.fixture(autouse=True)
+def _numpy_global_state() -> Iterator[None]:
+    """A test that disturbs np.random's global generator does not disturb the next one."""
+    state = np.random.get_state()  # noqa: NPY002
+    yield
+    np.random.set_state(state)  # noqa: NPY002

@@ -1,0 +1,249 @@
+"""Environments for the tests, named `small_envs:Name`; workers import them as any user's module."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+calls: list[object] = []  # ("reset", seed) and ("step", action), in order
+
+
+class Drift(gymnasium.Env):
+    """x' = 0.9 x + B a + noise, with a coordinate that never changes; ends early when x[0] leaves ±1.5."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (3,))
+    action_space = spaces.Box(-np.inf, np.inf, (2,))
+    B = np.array([[1.0, 0.3], [-0.2, 0.8]])
+    steps = 12
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.x, self.t = 0.5 * self.np_random.standard_normal(2) + 1.0, 0
+        return np.array([*self.x, 7.0]), {}
+
+    def step(self, action: Any) -> Any:
+        self.x = 0.9 * self.x + self.B @ action + 0.1 * self.np_random.standard_normal(2)
+        self.t += 1
+        reward = 1.0 - float(self.x @ self.x) - 0.1 * float(action @ action)
+        done = bool(abs(self.x[0]) > 1.5)
+        return np.array([*self.x, 7.0]), reward, done, self.t >= self.steps, {}
+
+
+class Script(gymnasium.Env):
+    """Four steps with the rewards and observations below; notes every call."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,))
+    action_space: spaces.Space[Any] = spaces.Box(-np.inf, np.inf, (1,))
+    rewards: tuple[Any, ...] = (1.0, 2.0, 3.0, 4.0)
+    states: tuple[Any, ...] = ((0.0, 1.0), (2.0, 1.0), (5.0, 1.0), (9.0, 1.0), (100.0, 50.0))
+    ending = "terminated"
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        calls.append(("reset", seed))
+        self.t = 0
+        return self.observe(), {}
+
+    def observe(self) -> Any:
+        return np.array(self.states[self.t])
+
+    def step(self, action: Any) -> Any:
+        calls.append(("step", action))
+        self.t += 1
+        done = self.t == len(self.rewards)
+        ends = (done, False) if self.ending == "terminated" else (False, done)
+        return self.observe(), self.rewards[self.t - 1], *ends, {}
+
+
+class Truncated(Script):
+    """Ends by its time limit instead."""
+
+    ending = "truncated"
+
+
+class NanObservation(Script):
+    states = ((0.0, 1.0), (2.0, 1.0), (np.nan, 1.0), (9.0, 1.0), (100.0, 50.0))
+
+
+class NanFirstObservation(Script):
+    states = ((np.nan, 1.0), *Script.states[1:])
+
+
+class NanReward(Script):
+    rewards = (1.0, np.nan, 3.0, 4.0)
+
+
+class InfiniteReward(Script):
+    rewards = (1.0, np.inf, 3.0, 4.0)
+
+
+class Raises(Script):
+    """Fails in its third step."""
+
+    def step(self, action: Any) -> Any:
+        if self.t == 2:
+            raise RuntimeError("the motor is on fire")
+        return super().step(action)
+
+
+class RaisesAtReset(Script):
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        raise RuntimeError("no power")
+
+
+class WrongShape(Script):
+    def observe(self) -> Any:
+        return np.zeros(5)
+
+
+class Endless(Script):
+    """Never ends by itself, and names no horizon."""
+
+    def observe(self) -> Any:
+        return np.zeros(2)
+
+    def step(self, action: Any) -> Any:
+        self.t += 1
+        return self.observe(), 1.0, False, False, {}
+
+
+class Bounded(Script):
+    """Box actions with bounds, in an unusual shape."""
+
+    action_space = spaces.Box(np.array([[-1.0], [-2.0]]), np.array([[1.0], [3.0]]), dtype=np.float64)
+
+
+class HalfBounded(Script):
+    """One action with a lower bound only."""
+
+    action_space = spaces.Box(np.array([0.0]), np.array([np.inf]), dtype=np.float64)
+
+
+class Choices(Script):
+    """Discrete actions 5, 6, 7."""
+
+    action_space = spaces.Discrete(3, start=5)
+
+
+class DictObservation(Script):
+    """Gymnasium sorts the keys of the space; the observation has them in another order."""
+
+    observation_space = spaces.Dict(
+        {"velocity": spaces.Box(-np.inf, np.inf, (1,)), "position": spaces.Box(-np.inf, np.inf, (2,))}
+    )
+
+    def observe(self) -> Any:
+        return {"velocity": np.array([10.0 + self.t]), "position": np.array([1.0, 2.0])}
+
+
+class TupleObservation(Script):
+    observation_space = spaces.Tuple(
+        (spaces.Box(-np.inf, np.inf, (1,)), spaces.Box(-np.inf, np.inf, (2, 2)))
+    )
+
+    def observe(self) -> Any:
+        return (np.array([10.0 + self.t]), np.array([[1.0, 2.0], [3.0, 4.0]]))
+
+
+class Image(Script):
+    """A Box of two axes."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2, 3))
+
+    def observe(self) -> Any:
+        return np.arange(6.0).reshape(2, 3)
+
+
+class DiscreteObservation(Script):
+    observation_space = spaces.Discrete(4)
+
+
+class ManyActions(Script):
+    action_space = spaces.MultiDiscrete([2, 2])
+
+
+class Reused(Drift):
+    """Returns one and the same array, overwritten in place, as some simulators do."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        obs, info = super().reset(seed=seed, options=options)
+        self.buffer = obs.copy()
+        return self.buffer, info
+
+    def step(self, action: Any) -> Any:
+        obs, *rest = super().step(action)
+        self.buffer[:] = obs
+        return self.buffer, *rest
+
+
+class SometimesNan(Drift):
+    """About a third of the episodes meet a reward that is not a number."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, *rest = super().step(action)
+        return obs, np.nan if self.x[1] < 0.0 else reward, *rest
+
+
+class AlwaysNan(Drift):
+    def step(self, action: Any) -> Any:
+        obs, _, *rest = super().step(action)
+        return obs, np.nan, *rest
+
+
+class NanLater(Drift):
+    """Every reward is NaN from the moment on that the file NAN_LATER exists."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, *rest = super().step(action)
+        return obs, np.nan if Path(os.environ["NAN_LATER"]).exists() else reward, *rest
+
+
+class Flat(Drift):
+    """All rewards are equal."""
+
+    def step(self, action: Any) -> Any:
+        obs, _, *rest = super().step(action)
+        return obs, 0.1, False, *rest[1:]
+
+
+class Huge(Drift):
+    """Finite rewards whose squares are not."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, *rest = super().step(action)
+        return obs, 1e200 * reward, *rest
+
+
+class KillsItsProcess(Drift):
+    """The first process that makes the marker file KILL_MARKER dies in mid-episode, without a word."""
+
+    def step(self, action: Any) -> Any:
+        if self.t == 3:
+            try:
+                Path(os.environ["KILL_MARKER"]).touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(action)
+
+
+class AlwaysKillsItsProcess(Drift):
+    def step(self, action: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class TellsPid(Drift):
+    """Leaves a file named after its process in the folder PID_FOLDER, then waits for the end."""
+
+    def step(self, action: Any) -> Any:
+        (Path(os.environ["PID_FOLDER"]) / str(os.getpid())).touch()
+        signal.pause()
+
+
+def not_an_environment() -> str:
+    return "hello"
