@@ -26,7 +26,7 @@ class Drift(gymnasium.Env):
         return np.array([*self.x, 7.0]), {}
 
     def step(self, action: Any) -> Any:
-        self.x = 0.9 * self.x + self.B @ action + 0.1 * self.np_random.standard_normal(2)
+        self.x = 0.9 * self.x + self.B @ action + 0.3 * self.np_random.standard_normal(2)
         self.t += 1
         reward = 1.0 - float(self.x @ self.x) - 0.1 * float(action @ action)
         done = bool(abs(self.x[0]) > 1.5)
@@ -141,9 +141,7 @@ class DictObservation(Script):
 
 
 class TupleObservation(Script):
-    observation_space = spaces.Tuple(
-        (spaces.Box(-np.inf, np.inf, (1,)), spaces.Box(-np.inf, np.inf, (2, 2)))
-    )
+    observation_space = spaces.Tuple((spaces.Box(-np.inf, np.inf, (1,)), spaces.Box(-np.inf, np.inf, (2, 2))))
 
     def observe(self) -> Any:
         return (np.array([10.0 + self.t]), np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -181,11 +179,16 @@ class Reused(Drift):
 
 
 class SometimesNan(Drift):
-    """About a third of the episodes meet a reward that is not a number."""
+    """A fifth of the episodes meet a reward that is not a number, in their first step."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        result = super().reset(seed=seed, options=options)
+        self.bad = self.np_random.random() < 0.2
+        return result
 
     def step(self, action: Any) -> Any:
         obs, reward, *rest = super().step(action)
-        return obs, np.nan if self.x[1] < 0.0 else reward, *rest
+        return obs, np.nan if self.bad and self.t == 1 else reward, *rest
 
 
 class AlwaysNan(Drift):
@@ -238,12 +241,40 @@ class AlwaysKillsItsProcess(Drift):
 
 
 class TellsPid(Drift):
-    """Leaves a file named after its process in the folder PID_FOLDER, then waits for the end."""
+    """Prints its process and waits for the end."""
 
     def step(self, action: Any) -> Any:
-        (Path(os.environ["PID_FOLDER"]) / str(os.getpid())).touch()
+        print(os.getpid(), flush=True)
         signal.pause()
+
+
+class CountsThreads(Script):
+    """Pays the number of threads that BLAS would use."""
+
+    def step(self, action: Any) -> Any:
+        from threadpoolctl import threadpool_info
+
+        obs, _, *rest = super().step(action)
+        return obs, float(max(pool["num_threads"] for pool in threadpool_info())), *rest
 
 
 def not_an_environment() -> str:
     return "hello"
+
+
+class Diverging(gymnasium.Wrapper):
+    """A robot whose velocity becomes absurd in its third step: MuJoCo resets it and only counts a warning."""
+
+    def reset(self, **kwargs: Any) -> Any:
+        self.t = 0
+        return super().reset(**kwargs)
+
+    def step(self, action: Any) -> Any:
+        self.t += 1
+        if self.t == 3:
+            self.unwrapped.data.qvel[:] = 1e30
+        return super().step(action)
+
+
+def diverging_swimmer() -> Any:
+    return Diverging(gymnasium.make("Swimmer-v5", disable_env_checker=True))

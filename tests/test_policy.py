@@ -22,9 +22,7 @@ from ars.tasks import make
 
 def random_policy(p: int, n: int, seed: int = 0, task: Any = None) -> LinearPolicy:
     rng = np.random.default_rng(seed)
-    return LinearPolicy(
-        rng.standard_normal((p, n)), rng.standard_normal(n), rng.uniform(0.1, 3.0, n), task or {}
-    )
+    return LinearPolicy(rng.standard_normal((p, n)), rng.standard_normal(n), rng.uniform(0.1, 3.0, n), task or {})
 
 
 def plain_loop(policy: LinearPolicy, x: Any) -> list[float]:
@@ -149,9 +147,7 @@ def evaluate_policy(model: Any, env: VecEnv, n_eval_episodes: int) -> tuple[list
     states = None
     episode_starts = np.ones((env.num_envs,), dtype=bool)
     while (counts < targets).any():
-        actions, states = model.predict(
-            observations, state=states, episode_start=episode_starts, deterministic=True
-        )
+        actions, states = model.predict(observations, state=states, episode_start=episode_starts, deterministic=True)
         observations, rewards, dones, _ = env.step(actions)
         current_rewards += rewards
         current_lengths += 1
@@ -313,7 +309,7 @@ def test_pickles_are_refused_and_not_executed(tmp_path: Path, name: str) -> None
     arrays: dict[str, Any] = {"M": np.ones((1, 1)), "mu": np.zeros(1), "sigma": np.ones(1), "task": np.array("{}")}
     arrays[name] = np.array([Bomb(tmp_path / "executed")], dtype=object)
     np.savez(tmp_path / "policy.npz", **arrays)
-    with pytest.raises(FileError, match="policy.npz"):
+    with pytest.raises(FileError, match=r"policy\.npz"):
         LinearPolicy.load(tmp_path / "policy.npz")
     assert not (tmp_path / "executed").exists()
     np.load(tmp_path / "policy.npz", allow_pickle=True)[name]  # the bomb is armed
@@ -364,7 +360,7 @@ GOOD: dict[str, Any] = {"M": np.ones((2, 3)), "mu": np.zeros(3), "sigma": np.one
 def test_contents_that_no_policy_has_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     """Shapes, numbers and task text are checked on the way in: a FileError with the path, nothing else."""
     np.savez(tmp_path / "policy.npz", **{**GOOD, "task": np.array('{"format": 1}'), **change})
-    with pytest.raises(FileError, match="policy.npz"):
+    with pytest.raises(FileError, match=r"policy\.npz"):
         LinearPolicy.load(tmp_path / "policy.npz")
 
 
@@ -373,7 +369,6 @@ def test_contents_that_no_policy_has_are_refused(tmp_path: Path, change: dict[st
     [
         {"actions": {"kind": "box", "shape": [5, 7]}},  # of another size than p
         {"actions": {"kind": "box", "low": [0.0] * 5, "high": [1.0] * 5}},
-        {"actions": {"kind": "box", "low": [0.0, 0.0]}},  # one side only
         {"observation_shape": [4, 4]},  # of another size than n
     ],
 )
@@ -397,7 +392,7 @@ def test_missing_arrays_are_named(tmp_path: Path, name: str) -> None:
 def test_unknown_format_names_both_versions(tmp_path: Path) -> None:
     """A file of the future asks for a newer ars."""
     np.savez(tmp_path / "policy.npz", **GOOD, task=np.array('{"format": 99}'))
-    with pytest.raises(FileError, match="99.*reads 1"):
+    with pytest.raises(FileError, match=r"99.*reads 1"):
         LinearPolicy.load(tmp_path / "policy.npz")
 
 

@@ -3,14 +3,14 @@
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter, Token
 
 from ars.errors import ArsError
 
@@ -45,7 +45,21 @@ _STOP = Group("When to stop (whichever comes first; all count from the start of 
 _EVALUATION = Group("Evaluation", sort_key=3)
 _OTHER = Group("Other", sort_key=4)
 
-Workers = Annotated[int | None, Parameter(group=_OTHER, help="Threads or processes; default: all cores.")]
+
+def _whole(_kind: Any, tokens: Sequence[Token]) -> int:
+    """A whole number, also as 1e6; the library's own converter would round 3.5."""
+    text = tokens[0].value
+    try:
+        value = float(text) if not text.lstrip("+-").isdigit() else int(text)
+    except ValueError:
+        value = float("nan")
+    if value != value or value in (float("inf"), float("-inf")) or value != int(value):
+        raise ValueError(f"{text!r} is not a whole number.")
+    return int(value)
+
+
+Whole = Annotated[int | None, Parameter(converter=_whole)]
+Workers = Annotated[Whole, Parameter(group=_OTHER, help="Threads or processes; default: all cores.")]
 Json = Annotated[bool, Parameter(name="--json", group=_OTHER, help="Machine-readable output.")]
 Quiet = Annotated[bool, Parameter(group=_OTHER, help="No progress.")]
 TaskName = Annotated[
@@ -69,24 +83,24 @@ class Hyperparameters:
     ] = None
     alpha: Annotated[float | None, Parameter(group=_PAPER, help="Step-size.")] = None
     nu: Annotated[float | None, Parameter(group=_PAPER, help="Standard deviation of the exploration noise.")] = None
-    N: Annotated[int | None, Parameter(name="--N", group=_PAPER, help="Directions sampled per iteration.")] = None
+    N: Annotated[Whole, Parameter(name="--N", group=_PAPER, help="Directions sampled per iteration.")] = None
     b: Annotated[
         int | None,
         Parameter(name="--b", group=_PAPER, help="Top-performing directions used, for V1-t and V2-t."),
     ] = None
-    H: Annotated[int | None, Parameter(name="--H", group=_PAPER, help="Horizon of training rollouts.")] = None
+    H: Annotated[Whole, Parameter(name="--H", group=_PAPER, help="Horizon of training rollouts.")] = None
     shift: Annotated[
         float | None,
         Parameter(group=_PAPER, help="Taken off the reward of every training step: the survival bonus."),
     ] = None
-    seed: Annotated[int, Parameter(group=_OTHER, help="All random numbers are a function of it.")] = 0
+    seed: Annotated[int, Parameter(group=_OTHER, converter=_whole, help="All random numbers are a function of it.")] = 0
     eval_every: Annotated[
         int | None,
         Parameter(group=_EVALUATION, help="Iterations between evaluations [default: 10]; 0: never."),
     ] = None
-    eval_episodes: Annotated[
-        int | None, Parameter(group=_EVALUATION, help="Rollouts of an evaluation [default: 100].")
-    ] = None
+    eval_episodes: Annotated[Whole, Parameter(group=_EVALUATION, help="Rollouts of an evaluation [default: 100].")] = (
+        None
+    )
 
 
 @Parameter(name="*")
@@ -94,9 +108,9 @@ class Hyperparameters:
 class StopRules:
     """The stopping rules."""
 
-    iterations: Annotated[int | None, Parameter(group=_STOP, help="Iterations.")] = None
-    episodes: Annotated[int | None, Parameter(group=_STOP, help="Training rollouts.")] = None
-    timesteps: Annotated[int | None, Parameter(group=_STOP, help="Training timesteps.")] = None
+    iterations: Annotated[Whole, Parameter(group=_STOP, help="Iterations.")] = None
+    episodes: Annotated[Whole, Parameter(group=_STOP, help="Training rollouts.")] = None
+    timesteps: Annotated[Whole, Parameter(group=_STOP, help="Training timesteps.")] = None
     minutes: Annotated[float | None, Parameter(group=_STOP, help="Minutes of the whole run.")] = None
     until: Annotated[float | None, Parameter(group=_STOP, help="Mean reward of an evaluation.")] = None
 
@@ -176,8 +190,8 @@ def evaluate(
     /,
     *,
     task: TaskName = None,
-    episodes: Annotated[int, Parameter(group=_OTHER, help="Rollouts.")] = 100,
-    seed: Annotated[int, Parameter(group=_OTHER, help="Of the initial states.")] = 0,
+    episodes: Annotated[int, Parameter(group=_OTHER, converter=_whole, help="Rollouts.")] = 100,
+    seed: Annotated[int, Parameter(group=_OTHER, converter=_whole, help="Of the initial states.")] = 0,
     workers: Workers = None,
     json: Json = False,
 ) -> int:

@@ -14,7 +14,8 @@ from ars.config import Config
 from ars.records import Record
 from ars.stopping import Stop
 
-SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES = 1.0  # at evaluations
+SECONDS_WITHOUT_LINES = 10.0  # at most, evaluation or not
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -46,6 +47,11 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def time_left(seconds: float, stop: Stop) -> str:
+    """A goal for the reward may end the run earlier than the other rules."""
+    return f"{duration(seconds)} left" + (" at most" if stop.until is not None else "")
+
+
 def sparkline(values: list[float], width: int = 40) -> str:
     """The last values as bars."""
     shown = values[-width:]
@@ -65,17 +71,21 @@ class _Json:
 
 
 class _Lines:
-    """A line at every evaluation, and at least one every ten seconds."""
+    """A line at an evaluation, one a second at most, and one every ten seconds at least."""
 
     def __init__(self, console: Console, stop: Stop) -> None:
         self._console, self._stop, self._speed = console, stop, Speed()
-        self._printed_at = 0.0
+        self._printed_at = -SECONDS_WITHOUT_LINES
+        self._evaluated = False
 
     def show(self, record: Record) -> None:
         speed = self._speed.add(record)
         now = time.monotonic()
-        if record.evaluation is None and now - self._printed_at < SECONDS_BETWEEN_LINES:
+        pause = SECONDS_WITHOUT_LINES if record.evaluation is None else SECONDS_BETWEEN_LINES
+        first = record.evaluation is not None and not self._evaluated
+        if not first and now - self._printed_at < pause:
             return
+        self._evaluated = self._evaluated or first
         self._printed_at = now
         reward = (
             f"reward {record.eval_mean:.1f}"
@@ -91,7 +101,7 @@ class _Lines:
             f"{speed:,.0f} steps/s",
             f"{duration(record.seconds)} elapsed",
         ]
-        parts += [f"{duration(left)} left at most"] if left is not None else []
+        parts += [time_left(left, self._stop)] if left is not None else []
         parts += [f"{record.dropped} directions dropped"] if record.dropped else []
         self._console.print(" | ".join(parts), highlight=False, soft_wrap=True)
 
@@ -126,7 +136,7 @@ class _Live:
             best,
             f"{record.dropped} dropped" if record.dropped else "",
             f"{duration(record.seconds)} elapsed",
-            f"{duration(left)} left at most" if left is not None else "",
+            time_left(left, self._stop) if left is not None else "",
         )
         if len(self._rewards) > 1:
             table.add_row(f"[green]{sparkline(self._rewards)}[/]")

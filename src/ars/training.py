@@ -150,13 +150,11 @@ def new_session(
         on_failure.callback(made.close)
         definition = made.definition()
         config = make_config(task, **{"H": made.H, "shift": made.survival_bonus, **_given(settings)})
-        run = None
+        executor = make_executor(made, workers)
+        on_failure.callback(executor.close)
         if not named:
             out = free_folder(config)
-        if out is not None:
-            run = Run.create(Path(out), config, definition, stop)
-            on_failure.callback(run.close)
-        executor = make_executor(made, workers)
+        run = Run.create(Path(out), config, definition, stop) if out is not None else None
         on_failure.pop_all()
     return Session(config, definition, stop, State.initial(made.p, made.n), executor, run)
 
@@ -175,9 +173,10 @@ def old_session(out: str | Path, *, workers: int, stop: Stop, task: str | None =
         on_failure.callback(made.close)
         if json.loads(json.dumps(made.definition())) != run.definition:
             raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
+        executor = make_executor(made, workers)
+        on_failure.callback(executor.close)
         if stop:
             run.set_stop(stop)
-        executor = make_executor(made, workers)
         on_failure.pop_all()
     return Session(run.config, run.definition, run.stop, run.state, executor, run)
 

@@ -1,4 +1,4 @@
-"""The closed loops over x_{t+1} = A x_t + B u_t + w_t, compiled: rollouts, and the sums that nominal control and LSPI need.
+"""Closed loops over x_{t+1} = A x_t + B u_t + w_t, compiled: rollouts, and the sums for nominal control and LSPI.
 
 Sums run in a fixed order, without BLAS or fused multiply-add. `noise` rows hold the standard normal numbers of one
 episode in the order in which they are used, so a longer draw from the same key starts with the shorter one.
@@ -11,7 +11,7 @@ SQRT2 = 2.0**0.5
 LARGEST_STATE = 1e50  # a rollout beyond it has diverged: further on, the variance of the rewards would overflow
 
 
-@njit(nogil=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True)
 def rollout(A, B, Q, R, W, c, noise, shift):  # type: ignore[no-untyped-def]
     """One episode under u = W x − c. noise: (H + 1, n), x_0 and the w_t.
 
@@ -38,7 +38,7 @@ def rollout(A, B, Q, R, W, c, noise, shift):  # type: ignore[no-untyped-def]
     return reward, len(noise) - 1, True, s1, s2
 
 
-@njit(nogil=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True)
 def quadratic(S, v):  # type: ignore[no-untyped-def]
     """v'Sv."""
     total = 0.0
@@ -48,7 +48,7 @@ def quadratic(S, v):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(nogil=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True)
 def transition(A, B, x, u, w, x_next):  # type: ignore[no-untyped-def]
     """x_next = A x + B u + w, in place."""
     for i in range(len(x)):
@@ -60,7 +60,7 @@ def transition(A, B, x, u, w, x_next):  # type: ignore[no-untyped-def]
         x_next[i] = total + w[i]
 
 
-@njit(nogil=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True)
 def nominal_sums(A, B, sigma_u, sigma_0, noise, ZZ, ZX):  # type: ignore[no-untyped-def]
     """Add Σ z z' to ZZ: (n + p, n + p) and Σ z x_next' to ZX: (n + p, n), with z = [x; u] and u = sigma_u N(0, I).
 
@@ -82,7 +82,7 @@ def nominal_sums(A, B, sigma_u, sigma_0, noise, ZZ, ZX):  # type: ignore[no-unty
             z[:n] = x_next
 
 
-@njit(nogil=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True)
 def svec(v, out):  # type: ignore[no-untyped-def]
     """The upper triangle of v v', row by row, with √2 off the diagonal: svec(X)'svec(Y) = tr(XY)."""
     m = 0
@@ -94,15 +94,15 @@ def svec(v, out):  # type: ignore[no-untyped-def]
             m += 1
 
 
-@njit(nogil=True)  # type: ignore[untyped-decorator]
-def lspi_sums(A, B, Q, R, K, noise, S1, S2, b):  # type: ignore[no-untyped-def]
-    """Add Σ ζζ' to S1, Σ ζξ' to S2 and Σ ζ cost to b, under u = K x + N(0, I); see lspi.py for ζ and ξ.
+@njit(nogil=True)
+def lspi_sums(A, B, Q, R, K, noise, S):  # type: ignore[no-untyped-def]
+    """Add Σ ζ [ζ; ξ; cost]' to S under u = K x + N(0, I), with ζ and ξ as in lspi.py.
 
     noise: (episodes, n + H (p + n)), x_0 and then the exploration and w of each step.
     """
     n, p = B.shape
-    z, x_next = np.empty(n + p), np.empty(n)
-    zeta, xi = np.ones(len(b)), np.empty(n * (n + 1) // 2)
+    f = len(S)
+    z, x_next, row = np.empty(n + p), np.empty(n), np.ones(S.shape[1])
     for e in range(len(noise)):
         episode = noise[e]
         z[:n] = episode[:n]
@@ -112,14 +112,12 @@ def lspi_sums(A, B, Q, R, K, noise, S1, S2, b):  # type: ignore[no-untyped-def]
                 for j in range(n):
                     u += K[i, j] * z[j]
                 z[n + i] = u
-            cost = quadratic(Q, z[:n]) + quadratic(R, z[n:])
             transition(A, B, z[:n], z[n:], step[p:], x_next)
-            svec(z, zeta)
-            svec(x_next, xi)
-            for i in range(len(zeta)):
-                for j in range(len(zeta)):
-                    S1[i, j] += zeta[i] * zeta[j]
-                for j in range(len(xi)):
-                    S2[i, j] += zeta[i] * xi[j]
-                b[i] += zeta[i] * cost
+            svec(z, row[: f - 1])  # row[f - 1] stays 1
+            svec(x_next, row[f:-1])
+            row[-1] = quadratic(Q, z[:n]) + quadratic(R, z[n:])
+            for i in range(f):
+                zeta_i = row[i]
+                for j in range(len(row)):
+                    S[i, j] += zeta_i * row[j]
             z[:n] = x_next

@@ -2,12 +2,11 @@
 
 With z = [x; u], the Q-function of u = Kx is q'phi, phi = svec(zz'), and satisfies cost = q'(phi − gamma psi) + lambda,
 where psi = svec([I; K] x_next x_next' [I; K]') = M_K xi, xi = svec(x_next x_next'). One pass over the data collects
-S1 = Σ ζζ', S2 = Σ ζξ' and b = Σ ζ cost, ζ = [phi; 1]; a policy iteration then costs the same for any number of samples.
+S = Σ ζ [ζ; xi; cost]', ζ = [phi; 1]; a policy iteration then costs the same for any number of samples.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +20,6 @@ FloatArray = NDArray[np.float64]
 H = 100  # steps to a reset: with 300 the system of equations has a condition number of 1e10
 LEAST_EIGENVALUE = 1e-3  # of the Q-function's matrix
 LARGEST_K = 3.0  # entries beyond it, or beyond 3 times those of K0, are not accepted
-
-
-class Sums(NamedTuple):
-    """S1: (f + 1, f + 1), S2: (f + 1, n (n + 1)/2), b: (f + 1,), with f = (n + p)(n + p + 1)/2 features."""
-
-    S1: FloatArray
-    S2: FloatArray
-    b: FloatArray
-
-    @staticmethod
-    def empty(n: int, p: int) -> "Sums":
-        size = (n + p) * (n + p + 1) // 2 + 1
-        return Sums(np.zeros((size, size)), np.zeros((size, n * (n + 1) // 2)), np.zeros(size))
 
 
 @dataclass(frozen=True)
@@ -57,8 +43,7 @@ class Lspi:
         """The discount of each policy iteration."""
         if not self.annealed:
             return [self.gamma] * self.iterations
-        rising = (self.iterations + 1) // 2  # the rest is left to settle at 1
-        return [1 - (1 - self.gamma) * max(0.0, 1 - i / rising) for i in range(self.iterations)]
+        return [float(gamma) for gamma in np.linspace(self.gamma, 1.0, self.iterations)]
 
     def run(self, problem: Problem, seed: int, timesteps: Sequence[int]) -> list[float]:
         """The relative cost after each number of timesteps; they ascend."""
@@ -68,12 +53,12 @@ class Lspi:
     def _version_1(self, problem: Problem, seed: int, timesteps: Sequence[int]) -> list[FloatArray]:
         K0 = np.array(self.K0)
         rng = draw(seed, LqrStream.LSPI_V1)
-        sums, done, controllers = Sums.empty(problem.n, problem.p), 0, []
+        S, done, controllers = no_data(problem), 0, []
         for t in timesteps:
-            collect(problem, K0, rng, (t - done) // H, sums)
+            collect(problem, K0, rng, (t - done) // H, S)
             done, K = t, K0
             for gamma in self.gammas():
-                K = improve(K, sums, gamma, self._largest_K)
+                K = improve(K, S, gamma, self._largest_K)
             controllers.append(K)
         return controllers
 
@@ -83,9 +68,9 @@ class Lspi:
         for t in timesteps:
             K = np.array(self.K0)
             for i, gamma in enumerate(self.gammas()):
-                sums = Sums.empty(problem.n, problem.p)
-                collect(problem, K, draw(seed, LqrStream.LSPI_V2, t, i), t // self.unit, sums)
-                K = improve(K, sums, gamma, self._largest_K)
+                S = no_data(problem)
+                collect(problem, K, draw(seed, LqrStream.LSPI_V2, t, i), t // self.unit, S)
+                K = improve(K, S, gamma, self._largest_K)
             controllers.append(K)
         return controllers
 
@@ -94,21 +79,32 @@ class Lspi:
         return LARGEST_K * max(1.0, float(np.abs(self.K0).max()))
 
 
-def collect(problem: Problem, K: FloatArray, rng: np.random.Generator, episodes: int, sums: Sums) -> None:
-    """Add the sums of new episodes under u = K x + N(0, I)."""
+def features(size: int) -> int:
+    """The length of svec for symmetric matrices of that size."""
+    return size * (size + 1) // 2
+
+
+def no_data(problem: Problem) -> FloatArray:
+    """S: (f + 1, f + 1 + g + 1) without samples; f features of z = [x; u], g of x."""
+    f, g = features(problem.n + problem.p), features(problem.n)
+    return np.zeros((f + 1, f + 1 + g + 1))
+
+
+def collect(problem: Problem, K: FloatArray, rng: np.random.Generator, episodes: int, S: FloatArray) -> None:
+    """Add new episodes under u = K x + N(0, I) to S, in place."""
     from ars.lqr import loops
 
     for noise in draw_episodes(rng, episodes, H, problem.n, problem.p):
-        loops.lspi_sums(problem.A, problem.B, problem.Q, problem.R, K, noise, *sums)
+        loops.lspi_sums(problem.A, problem.B, problem.Q, problem.R, K, noise, S)
 
 
-def improve(K: FloatArray, sums: Sums, gamma: float, largest_K: float = LARGEST_K) -> FloatArray:
+def improve(K: FloatArray, S: FloatArray, gamma: float, largest_K: float = LARGEST_K) -> FloatArray:
     """One policy iteration: the Q-function of K, then the K that minimises it; K as it was if that makes no sense."""
-    S1, S2, b = sums
     p, n = K.shape
-    f = len(b) - 1
+    f = len(S) - 1
+    S1, S2, b = S[:, : f + 1], S[:, f + 1 : -1], S[:, -1]
     diagonal = np.diag(S1)
-    if not (np.isfinite(S1).all() and np.isfinite(S2).all() and (diagonal > 0).all()):
+    if not (np.isfinite(S).all() and (diagonal > 0).all()):
         return K
     scale = 1 / np.sqrt(diagonal)
     system = np.hstack([S1[:, :f] - gamma * S2 @ features_of_next_state(K).T, S1[:, f:]])
@@ -125,25 +121,23 @@ def improve(K: FloatArray, sums: Sums, gamma: float, largest_K: float = LARGEST_
 
 
 def features_of_next_state(K: FloatArray) -> FloatArray:
-    """M_K: (f, n (n + 1)/2), the linear map from svec(x x') to svec([I; K] x x' [I; K]')."""
-    p, n = K.shape
+    """M_K: (f, g), the linear map from svec(x x') to svec([I; K] x x' [I; K]')."""
+    n = K.shape[1]
     L = np.vstack([np.eye(n), K])
-    size = n * (n + 1) // 2
-    columns = [svec(L @ smat(e, n) @ L.T) for e in np.eye(size)]
-    return np.stack(columns, axis=1)
+    return svec(L @ smat(np.eye(features(n)), n) @ L.T).T
 
 
 def svec(X: FloatArray) -> FloatArray:
-    """The upper triangle of a symmetric X, row by row, with √2 off the diagonal."""
-    rows, columns = np.triu_indices(len(X))
-    return X[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+    """(..., size, size) → (..., f): the upper triangle of symmetric X, row by row, with √2 off the diagonal."""
+    rows, columns = np.triu_indices(X.shape[-1])
+    return X[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
 
 
 def smat(v: FloatArray, size: int) -> FloatArray:
     """The inverse of svec."""
     rows, columns = np.triu_indices(size)
-    X = np.zeros((size, size))
-    X[rows, columns] = X[columns, rows] = v / np.where(rows == columns, 1.0, np.sqrt(2.0))
+    X = np.empty((*v.shape[:-1], size, size))
+    X[..., rows, columns] = X[..., columns, rows] = v / np.where(rows == columns, 1.0, np.sqrt(2.0))
     return X
 
 

@@ -1,4 +1,4 @@
-"""Nominal control (section 4.3): estimate A and B by least squares, then solve the Riccati equation with the estimates."""
+"""Nominal control (section 4.3): estimate A and B by least squares, then solve the estimates' Riccati equation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -181,7 +181,7 @@ def solve_riccati(A: FloatArray, B: FloatArray, Q: FloatArray, R: FloatArray) ->
 
 def gain(A: FloatArray, B: FloatArray, R: FloatArray, P: FloatArray) -> FloatArray:
     """K = −(R + B'PB)^-1 B'PA."""
-    return -np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+    return np.asarray(-np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), dtype=np.float64)
 
 
 def _sum_of_powers(F: FloatArray, S: FloatArray) -> FloatArray:

@@ -1,0 +1,107 @@
+"""1: what libmujoco allows. `mujoco.rollout` replays the controls of our episodes, open loop, one call an episode.
+
+It observes nothing, computes no reward and decides nothing; the model has the flags that Gymnasium's has, islands and
+mid-phase collision on. The replay ends in the very state that our episode ends in, which is checked.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+from mujoco.rollout import Rollout
+from numpy.typing import NDArray
+
+from ars.executors import Batch
+from ars.noise import Key
+from ars.tasks import locomotion
+from ars.tasks.mujoco_loop import MujocoTask, _observe
+from benchmarks.workload import Work
+
+FloatArray = NDArray[np.float64]
+PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
+
+
+class Replay(NamedTuple):
+    """What mujoco.rollout needs for one episode, and the positions it must end in."""
+
+    state: FloatArray  # (1, nstate)
+    warmstart: FloatArray  # (1, nv)
+    controls: FloatArray  # (1, steps · frame_skip, nu)
+    steps: int
+    last_qpos: FloatArray
+
+
+class Limit:
+    def __init__(self, work: Work) -> None:
+        robot = locomotion.find(work.task)
+        assert robot is not None
+        task = MujocoTask(robot, work.task)
+        self._batches = [[record(task, batch, k, sign) for k, sign in batch.units()] for batch in work.batches]
+        self._model = locomotion.load_model(robot)
+        self._pool = ThreadPoolExecutor(work.threads)
+        longest = max(replay.controls.shape[1] for batch in self._batches for replay in batch)
+        self._places = [_Place(self._model, longest) for _ in range(work.threads)]
+        for batch in self._batches:
+            for replay in batch:
+                self._places[0].play(replay)
+                if not np.array_equal(self._places[0].data.qpos, replay.last_qpos):
+                    raise RuntimeError(f"The replay of {work.task} departs from the episode that it replays.")
+
+    def ready(self) -> None: ...
+
+    def run(self) -> int:
+        """One batch after the other, as training has it; within a batch, episodes are handed out one by one."""
+        steps = 0
+        for batch in self._batches:
+            left = iter(batch)
+            steps += sum(self._pool.map(lambda place, left=left: place.play_all(left), self._places))
+        return steps
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+
+class _Place:
+    """What one thread owns. rollout() with nthread = 0 works in the thread that calls it, and releases the GIL."""
+
+    def __init__(self, model: Any, longest: int) -> None:
+        self.data = mujoco.MjData(model)
+        self._models = [model]
+        self._rollout = Rollout(nthread=0)
+        self._states = np.empty((1, longest, mujoco.mj_stateSize(model, PHYSICS)))
+        self._sensors = np.empty((1, longest, model.nsensordata))
+
+    def play(self, replay: Replay) -> int:
+        nstep = replay.controls.shape[1]
+        self._rollout.rollout(
+            self._models, [self.data], replay.state, replay.controls, skip_checks=True, nstep=nstep,
+            initial_warmstart=replay.warmstart, state=self._states[:, :nstep], sensordata=self._sensors[:, :nstep],
+        )  # fmt: skip
+        return replay.steps
+
+    def play_all(self, left: Iterator[Replay]) -> int:
+        return sum(self.play(replay) for replay in left)
+
+
+def record(task: MujocoTask, batch: Batch, k: int, sign: int) -> Replay:
+    """Run an episode as training does, then again step by step to write its controls down."""
+    key, policy = Key(batch.seed, batch.stream, batch.j, k, sign), batch.policy(k, sign)
+    steps = task.rollout(policy, key, H=batch.H, shift=batch.shift, gather=False).steps
+    model, data, frame_skip = task._model, task._data, task._rules.frame_skip
+    last_qpos = data.qpos.copy()
+
+    task.reset(key)
+    state = np.empty((1, mujoco.mj_stateSize(model, PHYSICS)))
+    mujoco.mj_getState(model, data, state[0], PHYSICS)
+    warmstart = data.qacc_warmstart.copy()[None]
+    x, controls = np.empty(task.n), np.empty((steps, task.p))
+    for step in range(steps):
+        _observe(task._views, task._layout, x)
+        controls[step] = data.ctrl[:] = policy.act(x)
+        mujoco.mj_step(model, data, frame_skip)
+        if task._rules.contact_forces:
+            mujoco.mj_rnePostConstraint(model, data)
+    assert np.array_equal(data.qpos, last_qpos), "the recording departs from the episode"
+    return Replay(state, warmstart, np.repeat(controls, frame_skip, axis=0)[None], steps, last_qpos)

@@ -1,0 +1,79 @@
+"""Ratios, and what they ought to be. Pure functions of the results."""
+
+from collections.abc import Iterable
+from math import exp, log, nan
+from typing import Any, NamedTuple
+
+Speeds = dict[str, dict[str, float]]  # task → contestant → steps/s
+
+RATIOS = {
+    "ours / limit": ("ours", "limit"),
+    "iteration / limit": ("iteration", "limit"),
+    "ours / gymnasium": ("ours", "gymnasium"),
+    "iteration / sb3-sync": ("iteration", "sb3-sync"),
+    "iteration / sb3-async": ("iteration", "sb3-async"),
+    "ours / envpool": ("ours", "envpool"),
+}
+
+
+class Target(NamedTuple):
+    """A number that was measured, and its bound: at least it, or below it."""
+
+    what: str
+    measured: float
+    bound: float
+    at_least: bool = True
+
+    @property
+    def met(self) -> bool:
+        return self.measured >= self.bound if self.at_least else self.measured < self.bound
+
+
+def ratio(speeds: dict[str, float], name: str) -> float | None:
+    above, below = RATIOS[name]
+    return speeds[above] / speeds[below] if above in speeds and below in speeds else None
+
+
+def geometric_mean(values: Iterable[float | None]) -> float:
+    logs = [log(value) for value in values if value is not None]
+    return exp(sum(logs) / len(logs)) if logs else nan
+
+
+def speeds_of(results: dict[str, Any], phase: str) -> Speeds:
+    return {
+        task: {name: run["steps_per_second"] for name, run in one["contestants"].items()}
+        for task, one in results["tasks"].get(phase, {}).items()
+    }
+
+
+def targets(results: dict[str, Any]) -> list[Target]:
+    """Those that the results can answer."""
+    speeds = speeds_of(results, "learnt")
+    found = []
+    column = {name: {task: ratio(one, name) for task, one in speeds.items()} for name in RATIOS}
+
+    def lowest(name: str, tasks: Iterable[str]) -> tuple[str, float] | None:
+        there = [(value, task) for task in tasks if (value := column[name][task]) is not None]
+        return (min(there)[1], min(there)[0]) if there else None
+
+    if worst := lowest("ours / limit", speeds):
+        found.append(Target(f"ours / limit on every task (lowest: {worst[0]})", worst[1], 0.95))
+        found.append(Target("ours / limit, geometric mean", geometric_mean(column["ours / limit"].values()), 1.0))
+    large = [task for task in speeds if results["tasks"]["learnt"][task]["N"] >= 8]
+    if worst := lowest("iteration / limit", large):
+        found.append(Target(f"iteration / limit where N ≥ 8 (lowest: {worst[0]})", worst[1], 0.9))
+    for name, bound in (("ours / gymnasium", 1.5), ("ours / envpool", 1.2)):
+        if lowest(name, speeds):
+            found.append(Target(f"{name}, geometric mean", geometric_mean(column[name].values()), bound))
+    for task in speeds:
+        if task.startswith("HalfCheetah"):
+            for name in ("iteration / sb3-sync", "iteration / sb3-async"):
+                if column[name][task] is not None:
+                    found.append(Target(f"{name} on {task}", column[name][task], 8.0))
+    if memory := results.get("memory"):
+        what = f"peak memory of {memory['task']} training on {memory['threads']} threads, MB"
+        found.append(Target(what, memory["peak_MB"], 500.0, at_least=False))
+    if start := results.get("start_up"):
+        found.append(Target("`ars --help`, seconds", start["help"], 0.5, at_least=False))
+        found.append(Target("start to first iteration, seconds", start["first_iteration"], 2.0, at_least=False))
+    return found

@@ -1,0 +1,136 @@
+"""What every contestant works on: some training iterations of ours, of which each takes the part it can take.
+
+Training is a pure function of its configuration, so a copied run folder, continued, gives the same episodes each time:
+the replay, our rollouts and our whole iterations are measured on the very same ones.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ars.executors import Batch
+from ars.noise import Key, environment_seed
+from ars.presets import robot_of
+from ars.stopping import Stop
+from ars.training import new_session, old_session, training_batch
+from ars.versions import versions
+
+
+class Size(NamedTuple):
+    """N as in the presets, but not so large that one measurement takes minutes (fewer directions make an iteration's
+    overhead weigh more, not less); how long the learnt policy trains; how many steps one measurement takes."""
+
+    N: int
+    b: int
+    learning: int  # iterations
+    steps: int
+
+
+SIZES = {
+    "Swimmer": Size(N=1, b=1, learning=200, steps=40_000),
+    "Hopper": Size(N=8, b=4, learning=150, steps=40_000),
+    "HalfCheetah": Size(N=8, b=8, learning=60, steps=32_000),
+    "Walker2d": Size(N=16, b=12, learning=120, steps=30_000),
+    "Ant": Size(N=16, b=8, learning=30, steps=15_000),
+    "Humanoid": Size(N=32, b=32, learning=100, steps=8_000),
+}
+OTHER = Size(N=8, b=8, learning=0, steps=20_000)
+
+PHASES = {
+    "learnt": "policies after a short training, which walk: episodes of a realistic length",
+    "start": "the first iterations from M = 0: robots that can fall do so after a few steps",
+}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Iterations first … first + len(batches) − 1 of the run in `folder`."""
+
+    task: str
+    phase: str
+    folder: Path
+    batches: list[Batch]
+    steps: int  # of all batches
+    threads: int
+
+    @property
+    def first(self) -> int:
+        return self.batches[0].j
+
+    @property
+    def episodes(self) -> int:
+        return sum(batch.size * len(batch.signs) for batch in self.batches)
+
+    def on(self, threads: int) -> "Work":
+        return replace(self, threads=threads)
+
+
+class Episode(NamedTuple):
+    """One episode in terms that need no code of ours: a ← M (x − mu) / sigma, from the state that the seed gives."""
+
+    M: NDArray[np.float64]
+    mu: NDArray[np.float64]
+    sigma: NDArray[np.float64]
+    seed: int
+
+
+def episodes_of(batch: Batch) -> list[Episode]:
+    """The episodes of a batch, for the contestants that are not ours."""
+    return [
+        Episode(
+            batch.policy(k, sign).M,
+            batch.mu,
+            batch.sigma,
+            environment_seed(Key(batch.seed, batch.stream, batch.j, k, sign)),
+        )
+        for k, sign in batch.units()
+    ]
+
+
+def size_of(task: str) -> Size:
+    return SIZES.get(robot_of(task) or "", OTHER)
+
+
+def prepare(task: str, phase: str, threads: int, *, size: Size, cache: Path, H: int | None = None) -> Work:
+    """Train to where the phase begins, unless it is in the cache, and write down the iterations to be measured."""
+    learning = size.learning if phase == "learnt" else 0
+    folder = _trained(task, threads, learning, size, cache, H)
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = shutil.copytree(folder, Path(scratch) / "run")
+        session = old_session(copy, workers=threads, stop=Stop(iterations=10**6), task=task)
+        batches, before = [], session.state
+        for record in session.records():
+            batches.append(training_batch(session.config, before))
+            before = record.state
+            if before.timesteps - session.state.timesteps >= size.steps:
+                break
+    return Work(task, phase, folder, batches, before.timesteps - session.state.timesteps, threads)
+
+
+def _trained(task: str, threads: int, iterations: int, size: Size, cache: Path, H: int | None) -> Path:
+    """The folder of a run of that many iterations; made once for each combination of what decides its bits."""
+    what = json.dumps([task, iterations, size.N, size.b, H, versions()], sort_keys=True)
+    folder = cache / f"{task.replace(':', '-')}-{iterations}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            run = Path(scratch) / "run"
+            stop = Stop(iterations=iterations or 1)
+            session = new_session(
+                task, workers=threads, stop=stop, out=run, N=size.N, b=size.b, H=H, seed=0, eval_every=0
+            )
+            if iterations:
+                for _ in session.records():
+                    pass
+            else:  # as it was created: iteration 1 is the first to be measured
+                session.executor.close()
+                session.run.close()
+            run.rename(folder)
+    return folder

@@ -1,0 +1,247 @@
+"""Files: atomic, and never anything but FileError for damaged ones."""
+
+import contextlib
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ars import files
+from ars.errors import FileError
+from ars.files import read_json, read_npz, write_atomic, write_json, write_npz
+
+ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array("text"), "c": np.array(7)}
+
+
+@pytest.fixture
+def npz(tmp_path: Path) -> Path:
+    write_npz(tmp_path / "file.npz", ARRAYS)
+    return tmp_path / "file.npz"
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace", "write", "interrupt"])
+def test_a_failed_write_leaves_the_old_content_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """A full disk, a crash between writing and renaming, Ctrl-C: the old file is whole, no rubbish beside it."""
+    path = tmp_path / "file.bin"
+    write_atomic(path, b"old")
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt if failing == "interrupt" else OSError(28, "No space left on device")
+
+    content: Any = b"new"
+    if failing in ("fsync", "interrupt"):
+        monkeypatch.setattr(files.os, "fsync", fail)
+    elif failing == "replace":
+        monkeypatch.setattr(Path, "replace", fail)
+    else:
+        real_open = Path.open
+
+        def broken_open(self: Path, *args: Any, **kwargs: Any) -> Any:
+            file = real_open(self, *args, **kwargs)
+            file.close()
+            return os.fdopen(os.open(os.devnull, os.O_RDONLY), "wb")  # writing to it fails
+
+        monkeypatch.setattr(Path, "open", broken_open)
+    with pytest.raises(KeyboardInterrupt if failing == "interrupt" else FileError) as error:
+        write_atomic(path, content)
+    monkeypatch.undo()
+    if failing in ("fsync", "replace"):
+        assert "No space left" in str(error.value)
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.bin"]
+
+
+def test_writing_replaces_as_a_whole(tmp_path: Path) -> None:
+    """A reader that has the old file open keeps it; the new one is another file."""
+    path = tmp_path / "file.bin"
+    write_atomic(path, b"old")
+    with path.open("rb") as reader:
+        write_atomic(path, b"new content")
+        assert reader.read() == b"old"
+    assert path.read_bytes() == b"new content"
+
+
+@pytest.mark.parametrize("where", ["missing/file.bin", "file/file.bin"])
+def test_unwritable_places_are_a_sentence(tmp_path: Path, where: str) -> None:
+    """A folder that is not there, a file where a folder should be."""
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(FileError, match=r"Cannot write .*file\.bin"):
+        write_atomic(tmp_path / where, b"")
+
+
+def test_npz_round_trip(npz: Path) -> None:
+    for name, array in read_npz(npz, tuple(ARRAYS)).items():
+        assert array.dtype == ARRAYS[name].dtype
+        assert array.tobytes() == ARRAYS[name].tobytes()
+
+
+def test_objects_cannot_be_written(tmp_path: Path) -> None:
+    """Not even by mistake of ours."""
+    with pytest.raises(ValueError, match="allow_pickle"):
+        write_npz(tmp_path / "file.npz", {"a": np.array([object()], dtype=object)})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_round_trip_and_no_nan(tmp_path: Path) -> None:
+    """NaN is not JSON: other readers would refuse the file."""
+    write_json(tmp_path / "file.json", {"a": [1, 2.5, None]})
+    assert read_json(tmp_path / "file.json") == {"a": [1, 2.5, None]}
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "file.json", {"a": float("nan")})
+    assert read_json(tmp_path / "file.json") == {"a": [1, 2.5, None]}
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def outcome(path: Path) -> bool:
+    """Whether the file is read; anything but a FileError with the path escapes."""
+    message = str(path)
+    try:
+        read_npz(path, tuple(ARRAYS))
+    except FileError as error:
+        message = str(error)
+    else:
+        return True
+    assert str(path) in message
+    return False
+
+
+def test_every_truncation_is_refused(npz: Path) -> None:
+    """A copy that was cut off, at any byte."""
+    content = npz.read_bytes()
+    for size in range(len(content)):
+        npz.write_bytes(content[:size])
+        assert not outcome(npz)
+
+
+@pytest.mark.filterwarnings("ignore")  # NumPy and zipfile may warn about what they meet
+def test_flipped_bits_are_refused_or_harmless(npz: Path) -> None:
+    """Each bit of the file in turn: a FileError, or (in a date, say) the same arrays."""
+    content = npz.read_bytes()
+    for position in range(len(content)):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << (position % 8)
+        npz.write_bytes(damaged)
+        if outcome(npz):
+            for name, array in read_npz(npz, tuple(ARRAYS)).items():
+                assert array.tobytes() == ARRAYS[name].tobytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(3))
+def test_random_damage_is_refused_or_harmless(npz: Path, seed: int) -> None:
+    """Blocks of random bytes, zeros and missing parts."""
+    rng = np.random.default_rng(seed)
+    content = npz.read_bytes()
+    for _ in range(200):
+        start, size = rng.integers(len(content)), rng.integers(1, 60)
+        middle = [rng.bytes(size), bytes(size), b""][rng.integers(3)]
+        npz.write_bytes(content[:start] + middle + content[start + size :])
+        outcome(npz)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", b"PK", b"PK\x03\x04", b"hello\n" * 100, b"\x93NUMPY", b"\x80\x05."])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    """Empty, text, a bare .npy header, a pickle."""
+    path = tmp_path / "file.npz"
+    path.write_bytes(content)
+    assert not outcome(path)
+
+
+def test_a_plain_npy_is_refused(tmp_path: Path) -> None:
+    """np.load reads it, but it is no archive."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(3))
+    (tmp_path / "file.npz").write_bytes(buffer.getvalue())
+    assert not outcome(tmp_path / "file.npz")
+
+
+def test_zip_bombs_are_refused(tmp_path: Path) -> None:
+    """Few bytes that unpack to gigabytes must not fill the memory."""
+    path = tmp_path / "bomb.npz"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.npy", "w", force_zip64=True) as entry,
+    ):
+        for _ in range(300):
+            entry.write(bytes(2**20))
+    assert path.stat().st_size < 2**20
+    with pytest.raises(FileError, match="unpacks to"):
+        read_npz(path, ("a",))
+
+
+def test_a_bomb_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
+    """The sizes in the directory are the attacker's own words."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        array = io.BytesIO()
+        np.save(array, np.zeros(2**20))
+        archive.writestr("a.npy", array.getvalue())
+    content = buffer.getvalue()
+    true_size = len(array.getvalue()).to_bytes(4, "little")
+    assert content.count(true_size) == 2
+    (tmp_path / "bomb.npz").write_bytes(content.replace(true_size, (64).to_bytes(4, "little")))
+    with pytest.raises(FileError):
+        read_npz(tmp_path / "bomb.npz", ("a",))
+
+
+def test_a_header_that_claims_terabytes_is_refused(tmp_path: Path) -> None:
+    """The shape in the .npy header must not be allocated before the data is there."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(3))
+    claimed = buffer.getvalue().replace(b"(3,), }" + b" " * 13, b"(99999999999999,), }")
+    assert claimed != buffer.getvalue()
+    with zipfile.ZipFile(tmp_path / "file.npz", "w") as archive:
+        archive.writestr("a.npy", claimed)
+    with pytest.raises(FileError):
+        read_npz(tmp_path / "file.npz", ("a",))
+
+
+def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
+    """A sparse file of a terabyte."""
+    path = tmp_path / "file.npz"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(FileError, match="larger than"):
+        read_npz(path, ("a",))
+    with pytest.raises(FileError, match="larger than"):
+        read_json(path)
+
+
+@pytest.mark.parametrize("reader", [read_json, lambda path: read_npz(path, ("a",))])
+def test_missing_files_and_folders_are_named(tmp_path: Path, reader: Any) -> None:
+    for path in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(FileError, match="There is no file"):
+            reader(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"1", b"null", b'"a"', b"\xff\xfe", b"[" * 100_000, b'{"a": ' * 100_000]
+)
+def test_damaged_json_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Cut off, of another kind, not text, nested beyond reason."""
+    path = tmp_path / "file.json"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"file\.json is damaged"):
+        read_json(path)
+
+
+def test_json_with_any_flipped_byte_never_escapes(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    content = json.dumps({"format": 1, "config": {"alpha": 0.02, "task": "Hopper-v5"}}).encode()
+    for position in range(len(content)):
+        for flip in (1, 128):
+            path.write_bytes(content[:position] + bytes([content[position] ^ flip]) + content[position + 1 :])
+            with contextlib.suppress(FileError):
+                assert isinstance(read_json(path), dict)
