@@ -29,17 +29,17 @@ class Size(NamedTuple):
 
     N: int
     b: int
-    learning: int  # iterations
+    learning: int  # timesteps
     steps: int
 
 
 SIZES = {
-    "Swimmer": Size(N=1, b=1, learning=200, steps=40_000),
-    "Hopper": Size(N=8, b=4, learning=150, steps=40_000),
-    "HalfCheetah": Size(N=8, b=8, learning=60, steps=32_000),
-    "Walker2d": Size(N=16, b=12, learning=120, steps=30_000),
-    "Ant": Size(N=16, b=8, learning=30, steps=15_000),
-    "Humanoid": Size(N=32, b=32, learning=100, steps=8_000),
+    "Swimmer": Size(N=1, b=1, learning=300_000, steps=40_000),
+    "Hopper": Size(N=8, b=4, learning=1_500_000, steps=40_000),
+    "HalfCheetah": Size(N=8, b=8, learning=1_000_000, steps=32_000),
+    "Walker2d": Size(N=16, b=12, learning=2_000_000, steps=30_000),
+    "Ant": Size(N=16, b=8, learning=1_000_000, steps=15_000),
+    "Humanoid": Size(N=32, b=32, learning=1_000_000, steps=8_000),
 }
 OTHER = Size(N=8, b=8, learning=0, steps=20_000)
 
@@ -114,19 +114,19 @@ def prepare(task: str, phase: str, threads: int, *, size: Size, cache: Path, H: 
     return Work(task, phase, folder, batches, before.timesteps - session.state.timesteps, threads)
 
 
-def _trained(task: str, threads: int, iterations: int, size: Size, cache: Path, H: int | None) -> Path:
-    """The folder of a run of that many iterations; made once for each combination of what decides its bits."""
-    what = json.dumps([task, iterations, size.N, size.b, H, versions()], sort_keys=True)
-    folder = cache / f"{task.replace(':', '-')}-{iterations}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
+def _trained(task: str, threads: int, timesteps: int, size: Size, cache: Path, H: int | None) -> Path:
+    """The folder of a run of that many timesteps; made once for each combination of what decides its bits."""
+    what = json.dumps([task, timesteps, size.N, size.b, H, versions()], sort_keys=True)
+    folder = cache / f"{task.replace(':', '-')}-{timesteps}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as scratch:
             run = Path(scratch) / "run"
-            stop = Stop(iterations=iterations or 1)
+            stop = Stop(timesteps=timesteps or 1)
             session = new_session(
                 task, workers=threads, stop=stop, out=run, N=size.N, b=size.b, H=H, seed=0, eval_every=0
             )
-            if iterations:
+            if timesteps:
                 for _ in session.records():
                     pass
             else:  # as it was created: iteration 1 is the first to be measured

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import math
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,35 +14,54 @@ import numpy as np
 import pytest
 
 from ars.errors import FileError, SettingError
-from ars.lqr import Problem, report
+from ars.lqr import Problem, comparison, figure, report
 from ars.lqr.comparison import BLOCK, Progress, checkpoints, compare, extensions, methods
 from ars.lqr.statistics import Result, first, index_at, percentile, stabilising
 
 SMALL: dict[str, Any] = {"trials": BLOCK + 2, "budget": 3000, "seed": 4}
-BLOCKS = 2 * 8  # two for each method
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def read_csv(folder: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((folder / "lqr.csv").read_text().splitlines()))
+
+
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("done")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All methods; not to be changed."""
+    folder = tmp_path_factory.mktemp("full")
     compare(out=folder, **SMALL)
     return folder
 
 
-def test_files(done: Path) -> None:
-    names = {name for name in contents(done) if not name.startswith("blocks/")}
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two fast methods, and no plots: for what does not depend on them."""
+    monkeypatch.setattr(comparison, "methods", lambda problem: methods(problem)[:2])
+    monkeypatch.setattr(figure, "stabilising", lambda *_: b"")
+    monkeypatch.setattr(figure, "relative_cost", lambda *_: b"")
+
+
+@pytest.fixture
+def done(few: None, tmp_path: Path) -> Path:
+    """A comparison of two methods, in four blocks."""
+    compare(out=tmp_path / "done", **SMALL)
+    return tmp_path / "done"
+
+
+def test_files(full: Path) -> None:
+    names = {name for name in contents(full) if not name.startswith("blocks/")}
     plots = {f"{plot}.{kind}" for plot in ("stabilising", "relative_cost") for kind in ("png", "svg")}
     assert names == {"comparison.json", "lqr.csv", "table.md"} | plots
-    assert (done / "stabilising.png").read_bytes().startswith(b"\x89PNG")
-    assert b"<svg" in (done / "relative_cost.svg").read_bytes()
+    assert (full / "stabilising.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (full / "relative_cost.svg").read_bytes()
 
 
-def test_csv(done: Path) -> None:
-    rows = list(csv.DictReader((done / "lqr.csv").open()))
+def test_csv(full: Path) -> None:
+    rows = read_csv(full)
     assert list(rows[0]) == ["method", "trial", "timesteps", "relative_cost"]
     assert {row["method"] for row in rows} == {method.name for method in methods(Problem.paper())}
     assert {int(row["trial"]) for row in rows} == set(range(BLOCK + 2))
@@ -51,75 +72,83 @@ def test_csv(done: Path) -> None:
     assert {int(row["timesteps"]) for row in rows if row["method"] == "ars-v1"} == {2416}
 
 
+def test_the_same_seed_gives_the_same_bytes(full: Path, tmp_path: Path) -> None:
+    compare(out=tmp_path, **SMALL)
+    assert contents(tmp_path) == contents(full)
+
+
 def test_two_workers_give_the_same_bytes(done: Path, tmp_path: Path) -> None:
-    compare(out=tmp_path, workers=2, **SMALL)
-    assert contents(tmp_path) == contents(done)
+    compare(out=tmp_path / "parallel", workers=2, **SMALL)
+    assert contents(tmp_path / "parallel") == contents(done)
 
 
 def test_what_is_done_is_not_done_again(done: Path) -> None:
     before = contents(done)
     seen: list[Progress] = []
     compare(out=done, progress=seen.append, **SMALL)
-    assert [step.done for step in seen] == list(range(1, BLOCKS + 1))
-    assert all(step.reused and step.total == BLOCKS for step in seen)
+    assert [step.done for step in seen] == [1, 2, 3, 4]
+    assert all(step.reused and step.total == 4 for step in seen)
     assert contents(done) == before
 
 
 KILLED = """
 import os, signal, sys
-from ars.lqr.comparison import compare
+from ars.lqr import comparison
 
 def progress(step):
     if step.done == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
-compare(out=sys.argv[1], progress=progress, trials=int(sys.argv[2]), budget=int(sys.argv[3]), seed=int(sys.argv[4]))
+two = comparison.methods(comparison.Problem.paper())[:2]
+comparison.methods = lambda problem: two
+trials, budget, seed = map(int, sys.argv[2:])
+comparison.compare(out=sys.argv[1], progress=progress, trials=trials, budget=budget, seed=seed)
 """
 
 
 def test_killed_and_resumed(done: Path, tmp_path: Path) -> None:
-    arguments = [str(SMALL[name]) for name in ("trials", "budget", "seed")]
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), *arguments], check=False)
+    out, arguments = tmp_path / "killed", [str(SMALL[name]) for name in ("trials", "budget", "seed")]
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(out), *arguments], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert len(list((tmp_path / "blocks").iterdir())) == 3
-    assert not (tmp_path / "lqr.csv").exists()
+    assert len(list((out / "blocks").iterdir())) == 3
+    assert not (out / "lqr.csv").exists()
     seen: list[Progress] = []
-    compare(out=tmp_path, progress=seen.append, **SMALL)
-    assert sum(step.reused for step in seen) == 3
-    assert contents(tmp_path) == contents(done)
+    compare(out=out, progress=seen.append, **SMALL)
+    assert [step.reused for step in seen] == [True, True, True, False]
+    assert contents(out) == contents(done)
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "{", "[]", '{"relative_cost": 1}', '{"format": 1, "relative_cost": [[null]]}']
-)  # fmt: skip
-def test_a_damaged_block_is_done_again(done: Path, damage: str) -> None:
+    "damage",
+    [
+        lambda saved: "",
+        lambda saved: "{",
+        lambda saved: "[]",
+        lambda saved: json.dumps(saved)[:-9],
+        lambda saved: json.dumps({**saved, "format": 0}),
+        lambda saved: json.dumps({**saved, "method": {**saved["method"], "H": 7}}),
+        lambda saved: json.dumps({**saved, "relative_cost": 1}),
+        lambda saved: json.dumps({**saved, "relative_cost": saved["relative_cost"][:-1]}),
+        lambda saved: json.dumps({**saved, "relative_cost": [["x"]]}),
+        lambda saved: json.dumps({**saved, "relative_cost": [[math.nan] * len(saved["timesteps"])] * BLOCK}),
+    ],
+)
+def test_a_damaged_block_is_done_again(done: Path, damage: Callable[[dict[str, Any]], str]) -> None:
     before = contents(done)
-    (done / "blocks" / "nominal-6-0000-0010.json").write_text(damage)
+    path = done / "blocks" / "nominal-6-0000-0010.json"
+    path.write_text(damage(json.loads(path.read_text())))
     compare(out=done, **SMALL)
     assert contents(done) == before
 
 
-def test_a_block_with_other_rows_is_done_again(done: Path) -> None:
-    before = contents(done)
-    path = done / "blocks" / "nominal-6-0000-0010.json"
-    saved = json.loads(path.read_text())
-    for wrong in (saved["relative_cost"][:-1], [["x"]], [[float("nan")] * len(saved["timesteps"])] * 10):
-        path.write_text(json.dumps({**saved, "relative_cost": wrong}))
-        compare(out=done, **SMALL)
-        assert contents(done) == before
-
-
-def test_more_trials_keep_those_there_are(done: Path, tmp_path: Path) -> None:
+def test_more_trials_keep_those_there_are(done: Path) -> None:
+    before = read_csv(done)
     seen: list[Progress] = []
-    for name, content in contents(done).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(content)
-    compare(out=tmp_path, progress=seen.append, **{**SMALL, "trials": 2 * BLOCK})
-    assert sum(step.reused for step in seen) == BLOCKS // 2
-    before, after = (
-        {tuple(row[:3]): row[3] for row in csv.reader((folder / "lqr.csv").open())} for folder in (done, tmp_path)
-    )
-    assert before.items() <= after.items()
+    compare(out=done, progress=seen.append, **{**SMALL, "trials": 2 * BLOCK})
+    assert sum(step.reused for step in seen) == 2
+    after = read_csv(done)
+    assert len(after) > len(before)
+    assert [row for row in after if int(row["trial"]) < SMALL["trials"]] == before
 
 
 @pytest.mark.parametrize(("change", "name"), [({"seed": 5}, "seed"), ({"budget": 2000}, "budget")])
@@ -169,7 +198,7 @@ def test_checkpoints_are_what_a_method_can_spend() -> None:
     assert checkpoints(100, 302) == []
 
 
-# -- statistics and table, by hand ----------------------------------------------------------------------------------------
+# -- statistics and table, by hand -------------------------------------------------------------------------------------
 
 COSTS = np.array([[np.inf, 4.0, 0.04], [np.inf, 3.0, 0.03], [np.inf, 2.0, 0.02], [1.0, np.inf, 0.05]])
 
