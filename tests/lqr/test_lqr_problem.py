@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -138,6 +139,12 @@ def test_arrays_are_copies_that_cannot_change() -> None:
     assert problem.A[0, 0] == 1
     with pytest.raises(ValueError, match="read-only"):
         problem.A[0, 0] = 7
+
+
+def test_a_problem_survives_the_way_to_a_worker(paper: Problem) -> None:
+    again = pickle.loads(pickle.dumps(paper))
+    assert again.to_dict() == paper.to_dict()
+    assert not again.A.flags.writeable
 
 
 I2 = [[1.0, 0.0], [0.0, 1.0]]

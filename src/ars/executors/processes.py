@@ -83,7 +83,7 @@ def _start_worker(name: str) -> None:
     """One environment and one thread; Ctrl-C is the parent's business, and without a parent there is no work."""
     global _task
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[variable] = "1"  # for what is loaded from now on
     from threadpoolctl import threadpool_limits
@@ -92,12 +92,17 @@ def _start_worker(name: str) -> None:
     _task = make(name)
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        with contextlib.suppress(OSError):
-            wait([parent.sentinel])
-        os._exit(1)
+def end_with_parent() -> None:
+    """Without it, the workers of a parent that was killed would wait for work for ever."""
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            with contextlib.suppress(OSError):
+                wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run(batch: Batch, k: int, sign: int) -> Rollout:

@@ -47,6 +47,10 @@ class Problem:
         if self.J_star <= 0:
             raise SettingError("Q gives this system an optimal cost of 0, so no cost is relative to it: enlarge Q.")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """On its way to a worker process: made anew there, so that its arrays are read-only again."""
+        return Problem, (self.A, self.B, self.Q, self.R)
+
     @property
     def n(self) -> int:
         return int(self.B.shape[0])
