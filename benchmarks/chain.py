@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Locomotion:
 @cache
 def robot(links: int, wide: int) -> Locomotion:
     # The loop is compiled once for each number of parts, so all robots have the same: what is not wanted is empty.
-    nothing = 10 * (links + 1)
+    nothing = 10 * (links + 2)  # the size of cinert: the world, the head and the links
     parts = [Slice("cinert", 0 if part < wide else nothing) for part in range(WIDEST)]
     return Locomotion(
         name=f"chain of {links}",

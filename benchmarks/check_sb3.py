@@ -17,8 +17,8 @@ def check(task: str, iterations: int, episodes: int = 5) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*Monitor.*")
         mean, spread = evaluate_policy(record.policy, gymnasium.make(task), n_eval_episodes=episodes)
-    ours = ars.evaluate(record.policy, episodes=100)
-    print(f"{task}: evaluate_policy gives {mean:.1f} ± {spread:.1f}, ars.evaluate {ours.mean:.1f}")
+    ours = ars.evaluate(record.policy, episodes=100).summary()["mean"]
+    print(f"{task}: evaluate_policy gives {mean:.1f} ± {spread:.1f}, ars.evaluate {ours:.1f}")
 
 
 def main() -> int:

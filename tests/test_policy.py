@@ -351,9 +351,9 @@ GOOD: dict[str, Any] = {"M": np.ones((2, 3)), "mu": np.zeros(3), "sigma": np.one
         {"task": np.array('{"format": 1, "actions": null}')},
         {"task": np.array('{"format": 1, "actions": {"kind": "box", "shape": 5}}')},
         {"task": np.array('{"format": 1, "actions": {"kind": "box", "low": ["x"]}}')},
-        {"task": np.array('{"format": 1, "observation_shape": 3}')},
-        {"task": np.array('{"format": 1, "observation_shape": ["3"]}')},
-        {"task": np.array('{"format": 1, "observation_shape": [-3]}')},
+        {"task": np.array('{"format": 1, "observation": {"shape": 3}}')},
+        {"task": np.array('{"format": 1, "observation": {"shape": ["3"]}}')},
+        {"task": np.array('{"format": 1, "observation": {"shape": [-3]}}')},
     ],
     ids=lambda change: "-".join(f"{k}={str(v)[:40]}" for k, v in change.items()),
 )
@@ -369,7 +369,7 @@ def test_contents_that_no_policy_has_are_refused(tmp_path: Path, change: dict[st
     [
         {"actions": {"kind": "box", "shape": [5, 7]}},  # of another size than p
         {"actions": {"kind": "box", "low": [0.0] * 5, "high": [1.0] * 5}},
-        {"observation_shape": [4, 4]},  # of another size than n
+        {"observation": {"shape": [4, 4]}},  # of another size than n
     ],
 )
 def test_a_task_that_does_not_fit_the_arrays_is_a_sentence(tmp_path: Path, task: dict[str, Any]) -> None:

@@ -303,7 +303,10 @@ def test_killed_at_random_moments(tmp_path: Path, interval: float, iterations: i
             assert process.stdout is not None
             printed = list(itertools.islice(process.stdout, moments.randint(1, 20)))
             until = begun + moments.uniform(0.0, 3 * interval)
-            printed += itertools.takewhile(lambda line: float(line.split()[1]) < until, process.stdout)  # noqa: B023
+            for line in process.stdout:
+                printed.append(line)
+                if float(line.split()[1]) >= until:
+                    break
             time.sleep(moments.uniform(0.0, 0.01))  # not always just after a record
             process.kill()
             printed += list(process.stdout)
@@ -343,7 +346,7 @@ def test_killed_at_every_step_of_the_beginning(
 
     place = {
         "config": (Run, "_write_config"), "checkpoint": (Run, "_save"), "policy": (Run, "_write_policies"),
-        "records": (Run, "_open_records"), "replace": (Path, "replace"),
+        "records": (Run, "_records"), "replace": (Path, "replace"),
     }[moment]  # fmt: skip
     monkeypatch.setattr(*place, die)
     with pytest.raises(Killed):

@@ -52,7 +52,7 @@ def reference(
             while not done:
                 visited.append(obs)
                 action = (M + sign * nu * delta) @ np.diag(Sigma_diag**-0.5) @ (obs - mu)
-                obs, reward, terminated, truncated, _ = env.step(action)
+                obs, reward, terminated, truncated, _ = env.step(action.astype(env.action_space.dtype))
                 total += reward - shift
                 done = terminated or truncated or math.isnan(total)
             rewards[k, sign] = total

@@ -147,16 +147,16 @@ def train(
     TASK is one of the six robots (`ars tasks`), any Gymnasium id, or `module:factory` for an environment of your own.
     Without a stopping rule it trains for 1000 iterations. Ctrl-C saves; `ars resume` goes on.
     """
+    from ars.runs import free_folder
     from ars.stopping import Stop
     from ars.training import new_session
 
     session = new_session(
         task,
+        _set_fields(hyperparameters),
         workers=_workers(workers),
         stop=rules.stop() or Stop(iterations=DEFAULT_ITERATIONS),
-        out=out,
-        named=out is not None,
-        **_set_fields(hyperparameters),
+        out=free_folder if out is None else out,
     )
     return _run(session, as_json=json, quiet=quiet)
 

@@ -3,7 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ars.errors import SettingError
 
@@ -27,6 +30,25 @@ VARIANTS = {
 LARGEST = {"N": 10**6, "b": 10**6, "H": 10**9, "seed": 2**64 - 1, "eval_every": 10**9, "eval_episodes": 10**6}
 
 
+def finite_number(name: str, value: Any) -> float:
+    """value as a float, NumPy's numbers too; a sentence if it is not a finite number."""
+    try:
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not math.isfinite(value):
+            raise SettingError(f"{name} = {value!r} is not a finite number.")
+        return float(value)
+    except OverflowError as error:
+        raise SettingError(f"{name} is not a finite number: it has more digits than a float can hold.") from error
+
+
+def whole_number(name: str, value: Any, least: int, most: float = math.inf) -> int:
+    """value as an int within its range, or a sentence."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        limit = "on" if most == math.inf else f"to {most}"
+        shown = repr(value) if len(repr(value)) < 50 else "a number of many digits"
+        raise SettingError(f"{name} = {shown} must be a whole number from {least} {limit}.")
+    return int(value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """The paper's symbols; H and shift are for training only."""
@@ -44,20 +66,16 @@ class Config:
     eval_episodes: int = 100
 
     def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
+        if not isinstance(self.variant, str) or self.variant not in VARIANTS:
             raise SettingError(f"variant = {self.variant!r} is unknown: choose one of {', '.join(VARIANTS)}.")
         for name in ("alpha", "nu", "shift"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise SettingError(f"{name} = {value!r} is not a finite number.")
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, finite_number(name, getattr(self, name)))
         for name in ("alpha", "nu"):
             if getattr(self, name) <= 0:
                 raise SettingError(f"{name} = {getattr(self, name):g} must be larger than 0.")
         for name, largest in LARGEST.items():
-            value, least = getattr(self, name), 0 if name in ("seed", "eval_every") else 1
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= largest:
-                raise SettingError(f"{name} = {value!r} must be a whole number from {least} to {largest}.")
+            least = 0 if name in ("seed", "eval_every") else 1
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least, largest))
         if self.b > self.N:
             raise SettingError(f"b = {self.b} is larger than N = {self.N}: choose b from 1 to {self.N}.")
         if self.b < self.N and not self.features.top_directions:

@@ -1,5 +1,6 @@
 """Files that are never half-written and never execute code when they are read."""
 
+import contextlib
 import io
 import json
 import os
@@ -28,7 +29,8 @@ def write_atomic(path: Path, content: bytes) -> None:
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror or error}.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

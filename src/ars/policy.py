@@ -5,8 +5,8 @@ a_i = −c_i + Σ_j W_ij x_j, added in the order of j: no BLAS and no fused mult
 """
 
 import json
-import sys
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from ars.files import read_npz, write_npz
 
 FloatArray = NDArray[np.float64]
 FORMAT = 1
+ACTION_DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Actions:
     start: int = 0
     low: tuple[float, ...] | None = None  # bounds to clip to, if any
     high: tuple[float, ...] | None = None
+    dtype: str | None = None  # of the action, float64 if not said
 
     def apply(self, a: FloatArray) -> Any:
         """a: (..., p) → actions (..., *shape), or integers (...)."""
@@ -38,23 +40,76 @@ class Actions:
             return np.argmax(a, axis=-1) + self.start
         if self.low is not None:
             a = np.clip(a, self.low, self.high)
+        if self.dtype is not None and np.dtype(self.dtype) != a.dtype:
+            whole = np.dtype(self.dtype).kind in "iu"
+            a = (np.rint(a) if whole else a).astype(self.dtype)
         return a if self.shape is None else a.reshape(*a.shape[:-1], *self.shape)
 
     def to_dict(self) -> dict[str, Any]:
-        bounds = {} if self.low is None else {"low": self.low, "high": self.high}
-        return {"kind": self.kind, "shape": self.shape, "start": self.start, **bounds}
+        """As JSON, which has no infinity: an open bound is null."""
+        value: dict[str, Any] = {"kind": self.kind, "shape": self.shape, "start": self.start, "dtype": self.dtype}
+        for name in ("low", "high"):
+            bounds = getattr(self, name)
+            value[name] = None if bounds is None else [b if math.isfinite(b) else None for b in bounds]
+        return value
 
     @staticmethod
-    def from_dict(value: Mapping[str, Any]) -> "Actions":
-        def numbers(name: str, kind: type) -> tuple[Any, ...] | None:
-            return None if value.get(name) is None else tuple(kind(v) for v in value[name])
+    def from_dict(value: Mapping[str, Any], p: int) -> "Actions":
+        """The inverse, for p outputs; raises ValueError, TypeError or KeyError for what cannot be."""
+        if not isinstance(value, Mapping):
+            raise TypeError("the actions are not described")
 
-        if value["kind"] not in ("box", "discrete"):
-            raise ValueError(f"unknown kind of actions {value['kind']!r}")
-        return Actions(
-            str(value["kind"]), numbers("shape", int), int(value.get("start", 0)),
-            numbers("low", float), numbers("high", float),
-        )  # fmt: skip
+        def bounds(name: str, open_end: float) -> tuple[float, ...] | None:
+            if value.get(name) is None:
+                return None
+            numbers = tuple(open_end if b is None else float(b) for b in value[name])
+            if len(numbers) != p or any(math.isnan(b) for b in numbers):
+                raise ValueError(f"the bounds of the actions are not {p} numbers")
+            return numbers
+
+        shape = None if value.get("shape") is None else tuple(_sizes(value["shape"]))
+        dtype = value.get("dtype")
+        if shape is not None and math.prod(shape) != p:
+            raise ValueError(f"actions of shape {shape} are not {p} numbers")
+        if value["kind"] not in ("box", "discrete") or dtype not in (None, *ACTION_DTYPES):
+            raise ValueError(f"unknown actions {value['kind']!r} of {dtype!r}")
+        low, high = bounds("low", -math.inf), bounds("high", math.inf)
+        if (low is None) != (high is None):
+            raise ValueError("the actions have one bound without the other")
+        return Actions(str(value["kind"]), shape, int(value.get("start", 0)), low, high, dtype)
+
+
+def _sizes(value: Any) -> list[int]:
+    """A list of sizes, or ValueError."""
+    if not isinstance(value, list | tuple) or not all(isinstance(size, int) and 0 < size < 2**31 for size in value):
+        raise ValueError("a shape is not a list of sizes")
+    return list(value)
+
+
+def _count(structure: Any, depth: int = 0) -> int:
+    """How many numbers an observation of this structure flattens to; ValueError if it is none."""
+    if not isinstance(structure, dict) or depth > 20:
+        raise ValueError("the structure of the observation is not known")
+    if "dict" in structure:
+        return sum(_count(part, depth + 1) for _, part in structure["dict"])
+    if "tuple" in structure:
+        return sum(_count(part, depth + 1) for part in structure["tuple"])
+    return _sizes([structure["n"]])[0] if "n" in structure else math.prod(_sizes(structure["shape"]))
+
+
+def _leaves(structure: dict[str, Any], observation: Any) -> Iterator[tuple[NDArray[Any], tuple[int, ...]]]:
+    """Each leaf of an observation with the shape that one of it has; Discrete ones become one-hot rows."""
+    if "dict" in structure:
+        for key, part in structure["dict"]:
+            yield from _leaves(part, observation[key])
+    elif "tuple" in structure:
+        for part, value in zip(structure["tuple"], observation, strict=True):
+            yield from _leaves(part, value)
+    elif "n" in structure:
+        hot = np.asarray(observation)[..., None] == np.arange(structure["n"]) + structure.get("start", 0)
+        yield hot.astype(np.float64), (structure["n"],)
+    else:
+        yield np.asarray(observation, dtype=np.float64), tuple(structure["shape"])
 
 
 @dataclass(frozen=True)
@@ -86,7 +141,7 @@ class LinearPolicy:
 
     @cached_property
     def actions(self) -> Actions:
-        return Actions.from_dict(self.task["actions"]) if "actions" in self.task else Actions()
+        return Actions.from_dict(self.task["actions"], self.p) if "actions" in self.task else Actions()
 
     def act(self, obs: ArrayLike) -> FloatArray:
         """π(x): (n,) → (p,), or (..., n) → (..., p)."""
@@ -111,20 +166,19 @@ class LinearPolicy:
         return (actions if batched else actions[0]), state
 
     def _flat(self, observation: Any) -> tuple[FloatArray, bool]:
-        """(batch, n), and whether there was a batch axis. Dict and Tuple observations are joined in their order."""
-        if isinstance(observation, Mapping | tuple):
-            leaves = list(observation.values()) if isinstance(observation, Mapping) else list(observation)
-            arrays = [np.asarray(leaf, dtype=np.float64) for leaf in leaves]
-            batched = sum(a.size for a in arrays) != self.n
-            rows = len(arrays[0]) if batched else 1
-            return np.concatenate([a.reshape(rows, -1) for a in arrays], axis=1), batched
-        x = np.asarray(observation, dtype=np.float64)
-        shape = tuple(self.task.get("observation_shape", (self.n,)))
-        batched = x.shape != shape
-        rows = len(x) if batched and x.ndim else 1
-        if x.size != rows * self.n:
-            raise SettingError(f"This policy takes observations of shape {shape}, not {x.shape}.")
-        return x.reshape(rows, self.n), batched
+        """(batch, n), and whether there was a batch axis; Dict and Tuple observations are flattened as in training."""
+        structure = self.task.get("observation", {"shape": [self.n]})
+        try:
+            leaves = list(_leaves(structure, observation))
+            batched = leaves[0][0].ndim > len(leaves[0][1])
+            rows = len(leaves[0][0]) if batched else 1
+            return np.concatenate([leaf.reshape(rows, math.prod(shape)) for leaf, shape in leaves], axis=1), batched
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            wanted = f"shape {tuple(structure['shape'])}" if "shape" in structure else f"structure {structure}"
+            given = f"shape {observation.shape}" if isinstance(observation, np.ndarray) else type(observation).__name__
+            raise SettingError(
+                f"This policy takes observations of {wanted}, alone or as a batch, not {given}."
+            ) from error
 
     def save(self, path: str | Path) -> None:
         """One .npz with M, mu, sigma and `task` (JSON text); NumPy alone can read it."""
@@ -137,7 +191,7 @@ class LinearPolicy:
         arrays = read_npz(Path(path), ("M", "mu", "sigma", "task"))
         M, mu, sigma = arrays["M"], arrays["mu"], arrays["sigma"]
         check_policy_arrays(path, M, mu, sigma)
-        return LinearPolicy(M, mu, sigma, _task_of(path, arrays["task"]))
+        return LinearPolicy(M, mu, sigma, _task_of(path, arrays["task"], *M.shape))
 
 
 def _ordered_sum(terms: FloatArray) -> FloatArray:
@@ -158,7 +212,7 @@ def check_policy_arrays(path: str | Path, M: NDArray[Any], mu: NDArray[Any], sig
         raise FileError(f"{path} is damaged: sigma must be positive, or infinite for an ignored coordinate.")
 
 
-def _task_of(path: str | Path, text: NDArray[Any]) -> dict[str, Any]:
+def _task_of(path: str | Path, text: NDArray[Any], p: int, n: int) -> dict[str, Any]:
     try:
         if text.dtype.kind != "U" or text.ndim != 0:
             raise ValueError("the entry 'task' is not text")
@@ -169,10 +223,9 @@ def _task_of(path: str | Path, text: NDArray[Any]) -> dict[str, Any]:
         if version != FORMAT:
             raise ValueError(f"format {version!r} is unknown to this version of ars, which reads {FORMAT}")
         if "actions" in task:
-            Actions.from_dict(task["actions"])
-        shape = task.get("observation_shape", ())
-        if not all(isinstance(size, int) and 0 < size < sys.maxsize for size in shape):
-            raise ValueError("observation_shape is not a list of sizes")
+            Actions.from_dict(task["actions"], p)
+        if "observation" in task and _count(task["observation"]) != n:
+            raise ValueError(f"its observation does not flatten to n = {n} numbers")
         return task
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileError(f"{path} is damaged: {error}.") from error

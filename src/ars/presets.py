@@ -6,7 +6,7 @@ They belong to the robots: `Hopper-v1` (the paper's own definition) and `Hopper-
 from itertools import product
 from typing import Any, NamedTuple
 
-from ars.config import VARIANTS, Config
+from ars.config import LARGEST, VARIANTS, Config, whole_number
 from ars.errors import SettingError
 
 
@@ -130,12 +130,13 @@ def threshold(task: str) -> float | None:
 def make_config(task: str, *, H: int, shift: float, variant: str | None = None, **overrides: Any) -> Config:
     """The preset of a task with what the user set instead; H and shift are what the task itself says."""
     given = {name: value for name, value in overrides.items() if value is not None}
-    variant = variant or default_variant(task)
-    if variant not in VARIANTS:
+    variant = default_variant(task) if variant is None else variant
+    if not isinstance(variant, str) or variant not in VARIANTS:
         raise SettingError(f"variant = {variant!r} is unknown: choose one of {', '.join(VARIANTS)}.")
     values = preset(task, variant)._asdict()
-    if "N" in given and "b" not in given and (not VARIANTS[variant].top_directions or given["N"] < values["b"]):
-        values["b"] = given["N"]  # b was the preset's, not the user's: without -t it is N by definition
+    if "N" in given and "b" not in given:  # b is the preset's, not the user's: without -t it is N by definition
+        N = whole_number("N", given["N"], 1, LARGEST["N"])
+        values["b"] = min(values["b"], N) if VARIANTS[variant].top_directions else N
     unknown = sorted(set(given) - {*values, "seed", "eval_every", "eval_episodes", "H", "shift"})
     if unknown:
         raise SettingError(f"There is no setting {unknown[0]!r}.")

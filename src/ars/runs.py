@@ -52,7 +52,7 @@ class Run:
         self._last_line = ""
         self._saved_at = time.monotonic()
         self._saved_j = -1
-        self._records: BinaryIO | None = None
+        self._file: BinaryIO | None = None
 
     # -- making and opening ---------------------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ class Run:
             run = Run(path, lock, config, definition, stop)
             run._write_config()
             run._save()
-            run._open_records()
+            run._records().close()
             return run
         except BaseException:
             lock.release()
@@ -90,12 +90,13 @@ class Run:
             saved = read_config(path)
             run = Run(path, lock, saved.config, saved.definition, saved.stop)
             run.notes = saved.notes
+            for leftover in path.glob(".*.tmp"):  # of a write that was killed
+                leftover.unlink(missing_ok=True)
             if (path / "checkpoint.npz").exists():
                 run._load()
             elif (path / "records.jsonl").exists():
                 raise FileError(f"{path} has lost its checkpoint.npz: this run cannot be continued.")
             run._cut_records()
-            run._open_records()
             run._write_policies()
             return run
         except BaseException:
@@ -135,9 +136,10 @@ class Run:
             self._save()
 
     def _write_line(self, line: str) -> None:
-        assert self._records is not None
+        if self._file is None:
+            self._file = self._records()
         try:
-            self._records.write(line.encode() + b"\n")
+            self._file.write(line.encode() + b"\n")
         except OSError as error:
             raise FileError(f"Cannot write {self.path / 'records.jsonl'}: {error.strerror or error}.") from error
 
@@ -149,8 +151,8 @@ class Run:
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
     def _save(self) -> None:
-        if self._records is not None:
-            os.fsync(self._records.fileno())
+        if self._file is not None:
+            os.fsync(self._file.fileno())
         state, best = self.state, self.best
         nothing = np.zeros(0)
         write_npz(
@@ -224,11 +226,11 @@ class Run:
         self._last_line = str(arrays["last_line"])
         self._saved_j = self.state.j
         if counts["best_iteration"]:
-            best = arrays["best_M"], arrays["best_mu"], arrays["best_sigma"]
+            best, best_mean = (arrays["best_M"], arrays["best_mu"], arrays["best_sigma"]), float(arrays["best_mean"])
             check_policy_arrays(path, *best)
-            if best[0].shape != (p, n):
-                raise ValueError(f"best_M {best[0].shape} is not of a task with n = {n} and p = {p}")
-            self.best = Best(counts["best_iteration"], float(arrays["best_mean"]), LinearPolicy(*best))
+            if best[0].shape != (p, n) or not np.isfinite(best_mean):
+                raise ValueError(f"best_M {best[0].shape} or best_mean {best_mean} cannot be of this run")
+            self.best = Best(counts["best_iteration"], best_mean, LinearPolicy(*best))
 
     # -- records --------------------------------------------------------------------------------------------------
 
@@ -249,9 +251,10 @@ class Run:
             else:
                 write_atomic(path, kept)
 
-    def _open_records(self) -> None:
+    def _records(self) -> BinaryIO:
+        """records.jsonl, open to append; unbuffered, so that a kill leaves whole lines."""
         try:
-            self._records = (self.path / "records.jsonl").open("ab", buffering=0)
+            return (self.path / "records.jsonl").open("ab", buffering=0)
         except OSError as error:
             raise FileError(f"Cannot write {self.path / 'records.jsonl'}: {error.strerror or error}.") from error
 
@@ -263,9 +266,9 @@ class Run:
             if self._saved_j != self.state.j:
                 self._save()
         finally:
-            if self._records is not None:
-                self._records.close()
-                self._records = None
+            if self._file is not None:
+                self._file.close()
+                self._file = None
             self._lock.release()
 
     def __enter__(self) -> "Run":

@@ -1,9 +1,9 @@
 """When to stop: rules that decide nothing else. All count from the start of the run, over all its sessions."""
 
-import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from ars.config import finite_number, whole_number
 from ars.errors import SettingError
 from ars.records import Record
 
@@ -19,15 +19,13 @@ class Stop:
     until: float | None = None  # mean reward of an evaluation
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if value is None:
-                continue
-            whole = name in ("iterations", "episodes", "timesteps")
-            kinds = int if whole else int | float
-            if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
-                raise SettingError(f"{name} = {value!r} is not a {'whole' if whole else 'finite'} number.")
-            if name != "until" and value <= 0:
-                raise SettingError(f"{name} = {value!r} must be larger than 0.")
+        for name, value in self.to_dict().items():
+            if name in ("iterations", "episodes", "timesteps"):
+                object.__setattr__(self, name, whole_number(name, value, 1))
+            else:
+                object.__setattr__(self, name, finite_number(name, value))
+        if self.minutes is not None and self.minutes <= 0:
+            raise SettingError(f"minutes = {self.minutes:g} must be larger than 0.")
 
     def __bool__(self) -> bool:
         return any(getattr(self, f.name) is not None for f in fields(self))

@@ -7,7 +7,7 @@ a saved state.
 import json
 import math
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from ars import algorithm
-from ars.config import LARGEST, Config
+from ars.config import LARGEST, Config, whole_number
 from ars.errors import DivergedError, SettingError, TaskError
 from ars.executors import Batch, Executor, Rollouts, make_executor
 from ars.noise import Stream, direction
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
-from ars.runs import Run, free_folder, policy_task
+from ars.runs import Run, policy_task
 from ars.stopping import Stop
 from ars.tasks import make
 
@@ -52,7 +52,7 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, alg
         step = algorithm.ars_step(state.M, deltas, r_plus, r_minus, alpha=config.alpha, b=config.b)
     else:
         step = algorithm.brs_step(state.M, deltas, r_plus, r_minus, alpha=config.alpha)
-    if not np.isfinite(step.M).all():
+    if not (np.isfinite(step.M).all() and math.isfinite(step.sigma_R)):
         raise DivergedError(
             f"The update of iteration {state.j + 1} is not finite: try a smaller alpha (now {config.alpha:g})."
         )
@@ -141,20 +141,28 @@ class Session:
 
 
 def new_session(
-    task: str, *, workers: int, stop: Stop, out: str | Path | None = None, named: bool = True, **settings: Any
+    task: str,
+    settings: dict[str, Any],
+    *,
+    workers: int,
+    stop: Stop,
+    out: str | Path | Callable[[Config], Path] | None = None,
 ) -> Session:
-    """A run from the start: the task's preset, with `settings` instead where given. Without a name for its folder
-    (named=False) it gets a free one below runs/."""
+    """A run from the start: the task's preset, with `settings` instead where given. `out` is its folder, or a
+    function that chooses one."""
     with ExitStack() as on_failure:
         made = make(task)
         on_failure.callback(made.close)
         definition = made.definition()
         config = make_config(task, **{"H": made.H, "shift": made.survival_bonus, **_given(settings)})
+        if made.time_limit is not None and made.time_limit < config.H:
+            raise SettingError(f"H = {config.H} is longer than {task} lasts: choose H from 1 to {made.time_limit}.")
+        if stop.until is not None and not config.eval_every:
+            raise SettingError(f"until = {stop.until:g} needs evaluations, and eval_every = 0 has none.")
         executor = make_executor(made, workers)
         on_failure.callback(executor.close)
-        if not named:
-            out = free_folder(config)
-        run = Run.create(Path(out), config, definition, stop) if out is not None else None
+        folder = out(config) if callable(out) else out
+        run = None if folder is None else Run.create(Path(folder), config, definition, stop)
         on_failure.pop_all()
     return Session(config, definition, stop, State.initial(made.p, made.n), executor, run)
 
@@ -197,7 +205,7 @@ def train(
     preset. With `out`, a run folder is written that `resume` can continue. Mistakes raise ArsError at once.
     """
     stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
-    return new_session(task, workers=workers, stop=stop, out=out, seed=seed, **overrides).records()
+    return new_session(task, {"seed": seed, **overrides}, workers=workers, stop=stop, out=out).records()
 
 
 def resume(
@@ -207,6 +215,9 @@ def resume(
 
     A run of `module:factory` needs that name again as `task`: a file shall not decide what code is imported.
     """
+    unknown = sorted(set(rules) - {"iterations", *RULES})
+    if unknown:
+        raise SettingError(f"{unknown[0]!r} is no stopping rule, and the rest of a run cannot be changed.")
     return old_session(out, workers=workers, stop=Stop(**_given(rules)), task=task).records()
 
 
@@ -219,10 +230,8 @@ def evaluate(
         raise SettingError("This policy does not say which task it is for: name one with --task.")
     if ":" in name and task is None:
         raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {name}.")
-    if isinstance(episodes, bool) or not isinstance(episodes, int) or not 1 <= episodes <= LARGEST["eval_episodes"]:
-        raise SettingError(f"episodes = {episodes!r} must be a whole number from 1 to {LARGEST['eval_episodes']}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST["seed"]:
-        raise SettingError(f"seed = {seed!r} must be a whole number from 0 to {LARGEST['seed']}.")
+    episodes = whole_number("episodes", episodes, 1, LARGEST["eval_episodes"])
+    seed = whole_number("seed", seed, 0, LARGEST["seed"])
     made = make(name)
     try:
         if (policy.p, policy.n) != (made.p, made.n):
@@ -230,7 +239,7 @@ def evaluate(
                 f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
                 f"it was made for {policy.task.get('name', 'another task')}."
             )
-        executor = make_executor(made, min(workers, episodes))
+        executor = make_executor(made, workers)
     except BaseException:
         made.close()
         raise

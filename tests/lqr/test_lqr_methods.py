@@ -56,6 +56,17 @@ def test_too_little_data_is_no_controller(paper: Problem) -> None:
     assert nominal_controller(paper, np.full((6, 6), np.inf), np.zeros((6, 3))) is None
 
 
+@pytest.mark.parametrize(
+    ("n", "p", "rho", "seed"),
+    [(2, 2, 2.0, 1), (1, 3, 1.3, 14), (4, 1, 1.3, 1528), (4, 2, 1.3, 1560)],  # each fails at another step
+)
+def test_estimates_that_have_no_riccati_solution(n: int, p: int, rho: float, seed: int) -> None:
+    problem = Problem.random(n, p, rho, seed)
+    costs = methods_by_name(problem)["nominal-302"].run(problem, trial_seed(seed, 0), [302, 604, 1208])
+    assert len(costs) == 3
+    assert not np.isnan(costs).any()
+
+
 def test_the_collected_sums_are_those_of_the_rollouts(paper: Problem) -> None:
     noise = draw(1, LqrStream.NOMINAL).standard_normal((2, 3 + 4 * 6))
     ZZ, ZX = np.zeros((6, 6)), np.zeros((6, 3))
@@ -142,6 +153,8 @@ def test_an_iteration_that_makes_no_sense_keeps_the_controller(paper: Problem) -
     assert improve(K, np.ones_like(S), 0.98) is K  # singular
     collect(paper, K, draw(1, LqrStream.LSPI_V1), 20, S)
     assert improve(K, S, 0.98, largest_K=1e-6) is K
+    for largest in (1e-290, 1e300, 1.7e308):  # sums about to overflow
+        assert np.isfinite(improve(K, largest / np.abs(S).max() * S, 0.98)).all()
 
 
 def test_annealed_discount(paper: Problem) -> None:

@@ -98,7 +98,7 @@ def test_moments_and_reward_against_a_plain_loop(name: str) -> None:
         while not done:
             states.append(obs)
             action = policy.M @ ((obs - policy.mu) / policy.sigma)
-            obs, reward, terminated, truncated, _ = env.step(action)
+            obs, reward, terminated, truncated, _ = env.step(action.astype(env.action_space.dtype))
             total += reward - 0.5
             done = terminated or truncated
         assert rollout.moments is not None
@@ -200,6 +200,14 @@ def test_a_non_finite_first_observation_is_not_acted_on(calls: list[Any]) -> Non
     assert (rollout.steps, steps_of(calls)) == (0, [])
     assert rollout.moments is not None
     assert rollout.moments.count == 0
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("M", [[[1e308, 1e308]], [[-1e308, 1e308]]])
+def test_a_non_finite_action_ends_the_rollout(M: Any, calls: list[Any]) -> None:
+    """D3: an environment that happens to ignore it must not make a policy of infinities look good."""
+    rollout = roll("Script", M)  # x = (0, 1), then (2, 1), (5, 1): beyond the largest float
+    assert not rollout.finite
 
 
 def test_a_diverged_simulation_ends_the_rollout() -> None:

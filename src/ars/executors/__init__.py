@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.errors import SettingError
+from ars.config import whole_number
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import Key, Stream, direction
 from ars.policy import LinearPolicy
@@ -129,8 +129,7 @@ def cores() -> int:
 def make_executor(task: Task, workers: int) -> Executor:
     """Threads where the task runs without the GIL, processes elsewhere; workers = 1 is this thread alone.
     The executor closes the task."""
-    if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= 4096:
-        raise SettingError(f"workers = {workers!r} must be a whole number from 1 to 4096.")
+    workers = whole_number("workers", workers, 1, 4096)
     if workers == 1:
         return SerialExecutor(task)
     if task.releases_gil:

@@ -103,20 +103,19 @@ def improve(K: FloatArray, S: FloatArray, gamma: float, largest_K: float = LARGE
     p, n = K.shape
     f = len(S) - 1
     S1, S2, b = S[:, : f + 1], S[:, f + 1 : -1], S[:, -1]
-    diagonal = np.diag(S1)
-    if not (np.isfinite(S).all() and (diagonal > 0).all()):
-        return K
-    scale = 1 / np.sqrt(diagonal)
-    system = np.hstack([S1[:, :f] - gamma * S2 @ features_of_next_state(K).T, S1[:, f:]])
-    try:
-        q = scale[:f] * np.linalg.solve(scale[:, None] * system * scale, scale * b)[:f]
-    except np.linalg.LinAlgError:
-        return K
-    if not np.isfinite(q).all():
-        return K
-    eigenvalues, V = np.linalg.eigh(smat(q, n + p))
-    X = (V * np.maximum(eigenvalues, LEAST_EIGENVALUE)) @ V.T
-    K_next = -np.linalg.solve(X[n:, n:], X[n:, :n])
+    with np.errstate(all="ignore"):  # under a K that is far from stable the sums overflow
+        scale = 1 / np.sqrt(np.diag(S1))
+        system = np.hstack([S1[:, :f] - gamma * S2 @ features_of_next_state(K).T, S1[:, f:]])
+        system, right = scale[:, None] * system * scale, scale * b
+        if not (np.isfinite(system).all() and np.isfinite(right).all()):
+            return K
+        try:
+            q = scale[:f] * np.linalg.solve(system, right)[:f]
+            eigenvalues, V = np.linalg.eigh(smat(q, n + p))
+            X = (V * np.maximum(eigenvalues, LEAST_EIGENVALUE)) @ V.T
+            K_next = -np.linalg.solve(X[n:, n:], X[n:, :n])
+        except np.linalg.LinAlgError:
+            return K
     return K_next if (np.abs(K_next) <= largest_K).all() else K  # false for NaN too
 
 

@@ -67,4 +67,7 @@ def nominal_controller(problem: Problem, ZZ: FloatArray, ZX: FloatArray) -> Floa
         return None
     A, B = estimates
     P = solve_riccati(A, B, problem.Q, problem.R)
-    return None if P is None else gain(A, B, problem.R, P)
+    try:
+        return None if P is None else gain(A, B, problem.R, P)
+    except np.linalg.LinAlgError:
+        return None

@@ -177,8 +177,9 @@ def solve_riccati(A: FloatArray, B: FloatArray, Q: FloatArray, R: FloatArray) ->
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
         return None
     try:
-        P: FloatArray = solve_discrete_are(A, B, Q, R)
-    except np.linalg.LinAlgError:
+        with np.errstate(all="ignore"):  # estimates can be many orders of magnitude apart
+            P: FloatArray = solve_discrete_are(A, B, Q, R)
+    except (np.linalg.LinAlgError, ValueError):  # which of them depends on the step that fails
         return None
     return P if np.isfinite(P).all() else None
 

@@ -31,6 +31,10 @@ class Task(Protocol):
     survival_bonus: float
 
     @property
+    def time_limit(self) -> int | None:
+        """H where the task ends by itself then; None where H is only a default."""
+
+    @property
     def releases_gil(self) -> bool:
         """Whether threads can run rollouts of this task side by side, each with a task object of its own."""
 

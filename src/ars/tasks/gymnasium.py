@@ -34,37 +34,40 @@ class GymnasiumTask:
         self._mujoco: Any = self._env.unwrapped if _is_mujoco(self._env) else None
         self.actions, self.p = _actions(name, self._env.action_space, clip=self._mujoco is None)
         self.n = int(spaces.flatdim(self._env.observation_space))
-        spec = self._env.spec
-        self.H = (spec.max_episode_steps if spec else None) or DEFAULT_H
+        self.time_limit = self._env.spec.max_episode_steps if self._env.spec else None
+        self.H = self.time_limit or DEFAULT_H
         self.survival_bonus = self._robot.survival_bonus if self._robot else 0.0
 
     def definition(self) -> dict[str, Any]:
-        space = self._env.observation_space
-        shape = space.shape if isinstance(space, spaces.Box) else (self.n,)
         return {
             "name": self.name,
             "n": self.n,
             "p": self.p,
             "H": self.H,
             "survival_bonus": self.survival_bonus,
-            "observation_shape": [int(size) for size in shape],
+            "observation": _structure(self._env.observation_space),
             "actions": self.actions.to_dict(),
             **({"locomotion": locomotion.describe(self._robot)} if self._robot else {}),
         }
 
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
-        step, reward, finite = 0, 0.0, True
+        step, reward, place = 0, 0.0, "reset"
         try:
             obs, _ = self._env.reset(seed=environment_seed(key))
             x = self._flatten(obs)
             x_first, s1, s2 = x, np.zeros(self.n), np.zeros(self.n)
             finite = bool(np.isfinite(x).all())
-            while finite and step < min(H, self.H):
+            while finite and step < H:
                 if gather:  # Alg. 2, line 8: states that are acted on, around the first one (decision 0003)
                     d = x - x_first
                     s1 += d
                     s2 += d * d
-                obs, r, terminated, truncated, _ = self._env.step(self.actions.apply(policy.act(x)))
+                a = policy.act(x)
+                finite = bool(np.isfinite(a).all())
+                if not finite:
+                    break
+                place = f"step {step + 1}"
+                obs, r, terminated, truncated, _ = self._env.step(self.actions.apply(a))
                 step += 1
                 reward += float(r) - shift
                 x = self._flatten(obs)
@@ -73,9 +76,8 @@ class GymnasiumTask:
                     break
         except ArsError:
             raise
-        except Exception as error:
-            where = f"step {step}" if step else "reset or the first step"
-            raise TaskError(f"{self.name} failed in {where} of an episode: {type(error).__name__}: {error}") from error
+        except Exception as error:  # whatever the environment raises
+            raise TaskError(f"{self.name} failed in {place} of an episode: {type(error).__name__}: {error}") from error
         moments = Moments.from_sums(step, x_first, s1, s2) if gather else None
         return Rollout(reward, step, moments, finite)
 
@@ -105,6 +107,8 @@ def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
             return paper_envs.make(name, **kwargs)
         if ":" in name and (factory := own.load(name)) is not None:
             env = factory(**kwargs)
+            if isinstance(env, gymnasium.Env) and _is_mujoco(env):
+                locomotion.silence_mujoco()
             if not isinstance(env, gymnasium.Env):
                 raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")
             return env
@@ -142,15 +146,27 @@ def _flattener(name: str, space: spaces.Space[Any]) -> Any:
     raise TaskError(f"{name} has observations of kind {type(space).__name__}: ARS needs Box, or Dict or Tuple of such.")
 
 
+def _structure(space: spaces.Space[Any]) -> Any:
+    """The space as JSON, in the order in which it is flattened: a shape, {"n", "start"}, or a Dict or list of such."""
+    if isinstance(space, spaces.Dict):
+        return {"dict": [[key, _structure(part)] for key, part in space.spaces.items()]}
+    if isinstance(space, spaces.Tuple):
+        return {"tuple": [_structure(part) for part in space.spaces]}
+    if isinstance(space, spaces.Discrete):
+        return {"n": int(space.n), "start": int(space.start)}
+    return {"shape": [int(size) for size in space.shape or ()]}
+
+
 def _actions(name: str, space: spaces.Space[Any], *, clip: bool) -> tuple[Actions, int]:
     if isinstance(space, spaces.Discrete):
         return Actions("discrete", start=int(space.start)), int(space.n)
     if isinstance(space, spaces.Box):
         shape = tuple(int(size) for size in space.shape)
         p = int(np.prod(shape))
-        clipped = clip and space.is_bounded()  # D5
-        low, high = (_numbers(space.low), _numbers(space.high)) if clipped else (None, None)
-        return Actions("box", shape=None if shape == (p,) else shape, low=low, high=high), p
+        bounded = clip and bool(np.isfinite([space.low, space.high]).any())  # D5
+        low, high = (_numbers(space.low), _numbers(space.high)) if bounded else (None, None)
+        kind = str(space.dtype) if clip else None  # MuJoCo takes float64 as it is
+        return Actions("box", shape=None if shape == (p,) else shape, low=low, high=high, dtype=kind), p
     raise TaskError(f"{name} has actions of kind {type(space).__name__}: ARS needs Box or Discrete.")
 
 

@@ -23,6 +23,7 @@ class LqrTask:
 
     name = "lqr"
     survival_bonus = 0.0
+    time_limit = None  # H is the rollouts' length, not an end of the task
     releases_gil = True
 
     def __init__(self, problem: Problem | None = None, *, H: int = DEFAULT_H, common_noise: bool = False) -> None:
@@ -37,7 +38,7 @@ class LqrTask:
             "p": self.p,
             "H": self.H,
             "survival_bonus": self.survival_bonus,
-            "observation_shape": [self.n],
+            "observation": {"shape": [self.n]},
             "actions": Actions().to_dict(),
             "lqr": self.problem.to_dict(),
         }
@@ -45,7 +46,7 @@ class LqrTask:
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         if self._common_noise:
             key = key._replace(sign=0)
-        noise = generator(key).standard_normal((min(H, self.H) + 1, self.n))
+        noise = generator(key).standard_normal((H + 1, self.n))
         problem = self.problem
         reward, steps, finite, s1, s2 = loops.rollout(
             problem.A, problem.B, problem.Q, problem.R, policy.W, policy.c, noise, shift

@@ -174,7 +174,10 @@ def _episode(
             for i in range(p):
                 a[i] += W_columns[j, i] * x[j]
         for i in range(p):
+            finite = finite and np.isfinite(a[i])
             views.ctrl[i] = a[i]
+        if not finite:
+            break
         for _ in range(rules.frame_skip):
             _mj_step(model, data)
         if rules.contact_forces:
@@ -215,6 +218,7 @@ class MujocoTask:
         self.n = int((self._layout.stop - self._layout.start).sum())
         self.p = int(self._model.nu)
         self.H, self.survival_bonus = task.H, task.survival_bonus
+        self.time_limit: int | None = task.H
         self._x, self._x_first = np.empty(self.n), np.empty(self.n)
 
     def definition(self) -> dict[str, Any]:
@@ -224,7 +228,7 @@ class MujocoTask:
             "p": self.p,
             "H": self.H,
             "survival_bonus": self.survival_bonus,
-            "observation_shape": [self.n],
+            "observation": {"shape": [self.n]},
             "actions": Actions().to_dict(),
             "locomotion": describe(self._task),
         }
