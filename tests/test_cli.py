@@ -73,9 +73,9 @@ def test_evaluate_prints_words_or_one_json_object(run: Path) -> None:
     assert more == text  # the number of workers changes nothing
 
 
-def test_tasks_lists_the_twelve(tmp_path: Path) -> None:
+def test_tasks_lists_the_twelve_and_lqr(tmp_path: Path) -> None:
     rows = json.loads(ars("tasks", "--json", cwd=tmp_path).stdout)
-    assert len(rows) == 12
+    assert len(rows) == 13
     humanoid = next(row for row in rows if row["task"] == "Humanoid-v1")
     assert (humanoid["n"], humanoid["p"], humanoid["H"], humanoid["survival_bonus"]) == (376, 17, 1000, 5.0)
     assert humanoid["preset"] == {"alpha": 0.02, "nu": 0.0075, "N": 230, "b": 230}

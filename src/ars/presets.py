@@ -85,6 +85,9 @@ PRESETS: dict[str, dict[str, Preset]] = {
     },
 }
 
+# Section 4.3 prints no values: those of docs/lqr.md. V2 is impractical there, the paper says (section 3.2).
+LQR_VARIANT, LQR_PRESET = "V1", Preset(0.0025, 0.01, 4, 4)
+
 # For a task that the paper does not have.
 DEFAULT_VARIANT = "V2"
 DEFAULT_PRESET = Preset(0.02, 0.03, 8, 8)
@@ -114,11 +117,15 @@ def robot_of(task: str) -> str | None:
 
 def default_variant(task: str) -> str:
     robot = robot_of(task)
+    if task == "lqr":
+        return LQR_VARIANT
     return DEFAULT_VARIANTS[robot] if robot else DEFAULT_VARIANT
 
 
 def preset(task: str, variant: str) -> Preset:
     robot = robot_of(task)
+    if task == "lqr":
+        return LQR_PRESET
     return PRESETS[variant][robot] if robot else DEFAULT_PRESET
 
 

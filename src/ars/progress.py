@@ -103,6 +103,7 @@ class _Lines:
         ]
         parts += [time_left(left, self._stop)] if left is not None else []
         parts += [f"{record.dropped} directions dropped"] if record.dropped else []
+        parts += [f"{name} {value:.4g}" for name, value in record.measures.items()]
         self._console.print(" | ".join(parts), highlight=False, soft_wrap=True)
 
 
@@ -138,6 +139,8 @@ class _Live:
             f"{duration(record.seconds)} elapsed",
             time_left(left, self._stop) if left is not None else "",
         )
+        for name, value in record.measures.items():
+            table.add_row(f"{name} {value:.4g}")
         if len(self._rewards) > 1:
             table.add_row(f"[green]{sparkline(self._rewards)}[/]")
         return table

@@ -1,5 +1,6 @@
 """What an iteration leaves behind: the state that the next one starts from, and the record that people read."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +68,7 @@ class Record:
     dropped: int  # directions left out because a rollout was not finite
     step_taken: bool  # False if sigma_R was 0
     evaluation: Evaluation | None
+    measures: dict[str, float]  # what the task knows of the policy without rollouts: `relative_cost` for LQR
     state: State
     policy: LinearPolicy
 
@@ -88,4 +90,4 @@ class Record:
             summary = self.evaluation.summary()
             line |= {f"eval_{name}": summary[name] for name in ("mean", "std", "min", "max", "episodes")}
             line["eval_dropped"] = self.evaluation.dropped
-        return line
+        return line | {name: value if math.isfinite(value) else None for name, value in self.measures.items()}

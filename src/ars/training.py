@@ -25,7 +25,7 @@ from ars.presets import make_config
 from ars.records import Evaluation, Record, State
 from ars.runs import Run, policy_task
 from ars.stopping import Stop
-from ars.tasks import make
+from ars.tasks import make, measure_of
 
 RULES = ("episodes", "timesteps", "minutes", "until")
 
@@ -73,7 +73,13 @@ def run_evaluation(
 
 
 def iterate(
-    config: Config, state: State, executor: Executor, definition: dict[str, Any], *, seconds: float = 0.0
+    config: Config,
+    state: State,
+    executor: Executor,
+    definition: dict[str, Any],
+    *,
+    measure: Callable[[LinearPolicy], dict[str, float]] | None = None,
+    seconds: float = 0.0,
 ) -> Iterator[Record]:
     """Records without end, from any state; `seconds` is what the run has taken before."""
     started = time.monotonic() - seconds
@@ -101,6 +107,7 @@ def iterate(
             dropped=config.N - len(ks),
             step_taken=step.sigma_R > 0.0,
             evaluation=evaluation,
+            measures=measure(policy) if measure else {},
             state=state,
             policy=policy,
         )
@@ -116,6 +123,7 @@ class Session:
     state: State
     executor: Executor
     run: Run | None
+    measure: Callable[[LinearPolicy], dict[str, float]] | None
 
     def already(self) -> str:
         """Why there is nothing left to do, in words; empty if there is."""
@@ -132,7 +140,9 @@ class Session:
             if self.already():
                 return
             seconds = self.run.seconds if self.run else 0.0
-            for record in iterate(self.config, self.state, self.executor, self.definition, seconds=seconds):
+            for record in iterate(
+                self.config, self.state, self.executor, self.definition, measure=self.measure, seconds=seconds
+            ):
                 if self.run:
                     self.run.append(record)
                 yield record
@@ -164,7 +174,7 @@ def new_session(
         folder = out(config) if callable(out) else out
         run = None if folder is None else Run.create(Path(folder), config, definition, stop)
         on_failure.pop_all()
-    return Session(config, definition, stop, State.initial(made.p, made.n), executor, run)
+    return Session(config, definition, stop, State.initial(made.p, made.n), executor, run, measure_of(made))
 
 
 def old_session(out: str | Path, *, workers: int, stop: Stop, task: str | None = None) -> Session:
@@ -186,7 +196,7 @@ def old_session(out: str | Path, *, workers: int, stop: Stop, task: str | None =
         if stop:
             run.set_stop(stop)
         on_failure.pop_all()
-    return Session(run.config, run.definition, run.stop, run.state, executor, run)
+    return Session(run.config, run.definition, run.stop, run.state, executor, run, measure_of(made))
 
 
 def train(

@@ -225,7 +225,16 @@ def test_table_by_hand() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(np.inf, "∞"), (123.4, "123"), (1.26, "1.3"), (0.332, ".33"), (0.0098, ".0098"), (0.1, ".10"), (0.0, ".000000")],
+    [
+        (np.inf, "∞"),
+        (123.4, "123"),
+        (1.26, "1.3"),
+        (0.332, ".33"),
+        (0.0098, ".0098"),
+        (0.1, ".10"),
+        (0.0, "0"),
+        (1.94e-4, "1.9e-4"),
+    ],
 )
 def test_numbers_of_the_table(value: float, text: str) -> None:
     assert report.number(value) == text

@@ -92,10 +92,12 @@ def test_the_task_is_the_papers_instance() -> None:
     assert task.definition()["lqr"] == Problem.paper().to_dict()
 
 
-def test_the_horizon_is_the_shorter_of_two(paper: Problem) -> None:
-    K = np.zeros((3, 3))
-    assert roll(LqrTask(paper), K, H=10).steps == 10
-    assert roll(LqrTask(paper, H=7), K, H=10).steps == 7
+def test_a_longer_rollout_starts_with_the_shorter_one(paper: Problem) -> None:
+    task, K = LqrTask(paper), np.zeros((3, 3))
+    assert [roll(task, K, H=H).steps for H in (1, 10, 400)] == [1, 10, 400]
+    assert task.time_limit is None
+    tail = roll(task, K, H=11).reward - roll(task, K, H=10).reward
+    assert tail < 0
 
 
 def test_a_rollout_that_diverges_is_not_finite_and_ends(paper: Problem) -> None:

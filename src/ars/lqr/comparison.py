@@ -9,9 +9,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -20,7 +21,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.errors import ArsError, FileError, SettingError, WorkerError
+from ars.config import LARGEST, whole_number
+from ars.errors import ArsError, FileError, WorkerError
 from ars.files import read_json, write_json
 from ars.lqr import report
 from ars.lqr.lspi import Lspi, initial_controller
@@ -79,8 +81,8 @@ def methods(problem: Problem) -> list[Method]:
         Nominal("nominal-302", "Nominal, 302-step rollouts", 302, sigma_0=1.0),
         Lspi("lspi-v1", "LSPI v1, γ = .98", 1, 0.98, 10, low),
         Lspi("lspi-v2", "LSPI v2, γ = .98", 2, 0.98, 5, low),
-        Lspi("lspi-v1-undiscounted", "LSPI v1, γ = 1", 1, 1.0, 10, high),
-        Lspi("lspi-v2-undiscounted", "LSPI v2, γ = 1", 2, 1.0, 5, high),
+        Lspi("lspi-v1-undiscounted", "LSPI v1, γ = 1, stable K₀", 1, 1.0, 10, high),
+        Lspi("lspi-v2-undiscounted", "LSPI v2, γ = 1, stable K₀", 2, 1.0, 5, high),
         RandomSearch("ars-v1", "ARS V1", "V1"),
         RandomSearch("ars-v2", "ARS V2", "V2"),
     ]
@@ -132,14 +134,10 @@ def compare(
 
     The results depend on the instance, the budget and the seed, not on `workers` or on interruptions.
     """
-    for name, value, least, largest in (
-        ("trials", trials, 1, 10**6),
-        ("budget", budget, FIRST_CHECKPOINT, 10**9),
-        ("seed", seed, 0, 2**64 - 1),
-        ("workers", workers, 1, 4096),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= largest:
-            raise SettingError(f"{name} = {value!r} must be a whole number from {least} to {largest}.")
+    trials = whole_number("trials", trials, 1, 10**6)
+    budget = whole_number("budget", budget, FIRST_CHECKPOINT, 10**9)
+    seed = whole_number("seed", seed, 0, LARGEST["seed"])
+    workers = whole_number("workers", workers, 1, 4096)
     problem, out = problem or Problem.paper(), Path(out)
     _claim(out, {"format": FORMAT, "problem": problem.to_dict(), "budget": budget, "seed": seed})
     paper, ours = methods(problem), extensions(problem) if with_extensions else []
@@ -150,10 +148,11 @@ def compare(
         for start in range(0, trials, BLOCK)
     ]
     costs: dict[Path, FloatArray] = {}
-    for block, block_costs, reused in _run_all(blocks, workers):
-        costs[block.path] = block_costs
-        if progress:
-            progress(Progress(block.method.label, len(costs), len(blocks), reused))
+    with closing(_run_all(blocks, workers)) as finished:  # closing: an interruption ends the workers
+        for block, block_costs, reused in finished:
+            costs[block.path] = block_costs
+            if progress:
+                progress(Progress(block.method.label, len(costs), len(blocks), reused))
     results = [
         Result(
             method.name,
@@ -186,6 +185,7 @@ class Block:
     def description(self) -> dict[str, Any]:
         """What the costs depend on, with the folder's own description; another method's settings make another block."""
         settings = asdict(self.method)  # type: ignore[call-overload]
+        del settings["label"]
         return {"format": FORMAT, "timesteps": checkpoints(self.budget, self.method.unit), "method": _json(settings)}
 
     def load(self) -> FloatArray | None:
@@ -232,7 +232,7 @@ def _claim(out: Path, description: dict[str, Any]) -> None:
         write_json(path, description)
 
 
-def _run_all(blocks: list[Block], workers: int) -> Iterator[tuple[Block, FloatArray, bool]]:
+def _run_all(blocks: list[Block], workers: int) -> Generator[tuple[Block, FloatArray, bool], None, None]:
     """Each block with its costs and whether they were there before."""
     left = []
     for block in blocks:
@@ -248,7 +248,7 @@ def _run_all(blocks: list[Block], workers: int) -> Iterator[tuple[Block, FloatAr
         yield from _run_in_processes(left, workers)
 
 
-def _run_in_processes(blocks: list[Block], workers: int) -> Iterator[tuple[Block, FloatArray, bool]]:
+def _run_in_processes(blocks: list[Block], workers: int) -> Generator[tuple[Block, FloatArray, bool], None, None]:
     context = multiprocessing.get_context("spawn")
     lifeline, held_here = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(

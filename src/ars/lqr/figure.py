@@ -35,7 +35,7 @@ def stabilising(results: list[Result], budget: int, kind: str) -> bytes:
         axes.set_ylim(-0.03, 1.03)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_ylabel("frequency of stabilising controllers")
-        return _render(figure, kind)
+        return _render(figure, kind, results, "")
 
 
 def relative_cost(results: list[Result], budget: int, kind: str) -> bytes:
@@ -58,7 +58,7 @@ def relative_cost(results: list[Result], budget: int, kind: str) -> bytes:
         axes.set_yscale("log")
         axes.set_ylim(10 ** np.floor(np.log10(max(least, LEAST_COST))), LARGEST_COST)
         axes.set_ylabel(r"relative cost $(J - J_\star)\,/\,J_\star$")
-        return _render(figure, kind)
+        return _render(figure, kind, results, "median, and from the 2nd\nto the 98th percentile")
 
 
 def _axes(budget: int) -> tuple[Figure, Axes]:
@@ -81,8 +81,10 @@ def _looks(results: list[Result]) -> list[tuple[Result, str, str]]:
     ]
 
 
-def _render(figure: Figure, kind: str) -> bytes:
-    figure.legend(loc="outside right upper", frameon=False, fontsize=9)
+def _render(figure: Figure, kind: str, results: list[Result], explanation: str) -> bytes:
+    extensions = "extensions, not in the paper" if all(result.extension for result in results) else ""
+    title = "\n".join(line for line in (extensions, explanation) if line)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=9, title=title, title_fontsize=9, alignment="left")
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
     return buffer.getvalue()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ars.config import LARGEST, whole_number
 from ars.errors import FileError, SettingError
 from ars.files import read_json, write_json
 from ars.lqr.streams import LqrStream, draw
@@ -131,9 +132,8 @@ class Problem:
     @staticmethod
     def random(n: int, p: int, rho: float, seed: int) -> "Problem":
         """Normal A, scaled to the spectral radius rho, and normal B; Q = I/1000 and R = I, as in the paper."""
-        for name, value in (("n", n), ("p", p)):
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
-                raise SettingError(f"{name} = {value!r} must be a whole number from 1 to 1000.")
+        n, p = whole_number("n", n, 1, 1000), whole_number("p", p, 1, 1000)
+        seed = whole_number("seed", seed, 0, LARGEST["seed"])
         if not 0 <= rho < np.inf:
             raise SettingError(f"rho = {rho!r} must be a number of at least 0.")
         rng = draw(seed, LqrStream.INSTANCE, n, p)

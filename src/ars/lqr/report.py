@@ -94,5 +94,8 @@ def number(value: float) -> str:
     """Two digits, without a zero in front of the point; ∞ for no stabilising controller."""
     if math.isinf(value):
         return "∞"
-    digits = 0 if abs(value) >= 10 else 1 if abs(value) >= 1 else 1 - math.floor(math.log10(max(abs(value), 1e-5)))
-    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
+    if abs(value) < 1e-3:
+        return f"{value:.1e}".replace("e-0", "e-") if value else "0"
+    if abs(value) < 1:
+        return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".replace("0.", ".", 1)
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"

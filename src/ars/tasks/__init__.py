@@ -4,6 +4,7 @@ A task object belongs to one worker at a time. Heavy packages load only when a t
 """
 
 import difflib
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ars.errors import TaskError
@@ -47,10 +48,19 @@ class Task(Protocol):
     def close(self) -> None: ...
 
 
+def measure_of(task: Task) -> Callable[[LinearPolicy], dict[str, float]] | None:
+    """What some tasks know of a policy without rollouts (LQR its exact cost), to be written into the records."""
+    return getattr(task, "measure", None)
+
+
 def make(name: str, *, compiled: bool = True) -> Task:
     """The task of that name; compiled=False takes the plain-Python path where there are two."""
     from ars.tasks import locomotion
 
+    if name == "lqr":
+        from ars.tasks.lqr import LqrTask
+
+        return LqrTask()
     if compiled and (robot := locomotion.find(name)):
         from ars.tasks.mujoco_loop import MujocoTask
 
@@ -66,7 +76,7 @@ def _unknown(name: str) -> str:
     from ars.tasks import locomotion
     from ars.tasks.gymnasium import registered
 
-    known = sorted({*locomotion.TASKS, *registered()})
+    known = sorted({"lqr", *locomotion.TASKS, *registered()})
     by_lower = {task.lower(): task for task in known}
     near = [by_lower[hit] for hit in difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)]
     hint = f"the nearest names are {', '.join(near)}" if near else "`ars tasks` lists them"

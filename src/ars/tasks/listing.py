@@ -8,7 +8,7 @@ from ars.tasks import locomotion, make
 
 def rows() -> list[dict[str, Any]]:
     """Name, sizes, horizon, survival bonus, threshold, and the variant and preset that `ars train` takes."""
-    return [_row(name) for name in locomotion.TASKS]
+    return [_row(name) for name in (*locomotion.TASKS, "lqr")]
 
 
 def _row(name: str) -> dict[str, Any]:
