@@ -30,6 +30,10 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Names load when they are used, so that `import ars` and `ars --help` are instant."""
+    if name == "lqr":
+        import ars.lqr
+
+        return ars.lqr
     if name not in _HOMES:
         raise AttributeError(f"module 'ars' has no attribute {name!r}")
     import importlib

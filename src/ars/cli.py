@@ -1,6 +1,7 @@
 """The command line: parse → call → print. Heavy packages load inside the commands, so that help is instant."""
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -243,6 +244,60 @@ def tasks(*, json: Json = False) -> int:
     return 0
 
 
+@app.command(
+    help_epilogue=_examples(
+        "ars lqr", "ars lqr --extensions", "ars lqr --trials 20 --budget 1e5 --instance mine.json --out runs/mine"
+    )
+)
+def lqr(
+    *,
+    trials: Annotated[int, Parameter(converter=_whole, help="Trials of each method.")] = 100,
+    budget: Annotated[int, Parameter(converter=_whole, help="Timesteps of each trial.")] = 1_000_000,
+    instance: Annotated[Path | None, Parameter(help="A JSON file with A, B, Q, R; default: the paper's.")] = None,
+    seed: Annotated[int, Parameter(converter=_whole, help="Decides all random numbers.")] = 0,
+    extensions: Annotated[bool, Parameter(help="Also what the paper does not have, labelled so.")] = False,
+    out: Annotated[
+        Path | None, Parameter(group=_OTHER, help="The folder; default: in runs/, named by the seed.")
+    ] = None,
+    workers: Workers = None,
+    quiet: Quiet = False,
+) -> int:
+    """Compare nominal control, LSPI and ARS on the linear quadratic regulator.
+
+    Writes lqr.csv, table.md and the paper's two plots, and prints the table. The same command continues where an
+    interrupted one stopped.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ars.lqr import Problem
+    from ars.lqr.comparison import compare
+
+    problem = Problem.load(instance) if instance else Problem.paper()
+    folder = out or Path("runs") / f"lqr-seed{seed}"
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with _signals(), Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+        shown = bar.add_task("LQR", total=None)
+        try:
+            done = compare(
+                problem,
+                out=folder,
+                trials=trials,
+                budget=budget,
+                seed=seed,
+                with_extensions=extensions,
+                workers=_workers(workers),
+                progress=lambda step: bar.update(shown, description=step.label, completed=step.done, total=step.total),
+            )
+        except KeyboardInterrupt as interrupt:
+            bar.console.print(f"Interrupted: finished blocks are in {folder}; the same command goes on.")
+            return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    print(done.table)
+    if not quiet:
+        print(f"The numbers and plots are in {folder}.")
+    return 0
+
+
 def _run(session: "Session", *, as_json: bool, quiet: bool) -> int:
     """Train with a display, and say where things are."""
     from rich.console import Console
@@ -336,4 +391,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # `ars … | head`: nobody is listening any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     sys.exit(code or 0)

@@ -3,13 +3,18 @@
 There is no generator to carry along: any worker can draw the numbers of any rollout at any time, so the number
 of workers, their order and a crash cannot change a result. Philox is a counter-based generator: the key chooses
 (seed, stream), the upper words of its counter (j, k, sign), the lowest word counts the numbers drawn.
+The shared noise table of section 4.1 is the other way to get delta_k: the key then gives an index.
 """
 
+import os
 from enum import IntEnum
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ars.errors import SettingError
 
 FloatArray = NDArray[np.float64]
 
@@ -21,6 +26,7 @@ class Stream(IntEnum):
     TRAINING = 1  # initial states and transitions of training rollouts
     EVALUATION = 2  # the same for evaluations within a run
     TEST = 3  # the same for evaluations of a saved policy
+    TABLE = 4  # the shared noise table
 
 
 class Key(NamedTuple):
@@ -44,6 +50,85 @@ def environment_seed(key: Key) -> int:
     return int(generator(key).integers(2**32))
 
 
-def direction(seed: int, j: int, k: int, p: int, n: int) -> FloatArray:
-    """delta_k of iteration j: (p, n) i.i.d. standard normal entries."""  # Alg. 2, line 4
-    return generator(Key(seed, Stream.DELTA, j, k)).standard_normal((p, n))
+def direction(seed: int, j: int, k: int, p: int, n: int, table_size: int = 0) -> FloatArray:
+    """delta_k of iteration j: (p, n) i.i.d. standard normal entries; with a table, a read-only view of it."""
+    random = generator(Key(seed, Stream.DELTA, j, k))
+    if not table_size:
+        return random.standard_normal((p, n))  # Alg. 2, line 4
+    start = int(random.integers(table_size - p * n + 1))
+    return table(seed, table_size)[start : start + p * n].reshape(p, n)
+
+
+# -- the shared noise table (section 4.1) ----------------------------------------------------------------------------
+# What it holds is a function of (seed, size) alone: keeping one in the process saves time and memory, and nothing else.
+
+_tables: dict[tuple[int, int], FloatArray] = {}
+_drawing = Lock()
+
+
+def table(seed: int, size: int) -> FloatArray:
+    """The table of this process, for all its threads: (size,) standard normal numbers, read-only."""
+    with _drawing:
+        if (seed, size) not in _tables:
+            _tables[seed, size] = draw_table(seed, size)
+        return _tables[seed, size]
+
+
+def keep_table(seed: int, size: int, numbers: FloatArray) -> None:
+    """Use this table, which lies in memory that processes share."""
+    with _drawing:
+        _tables[seed, size] = numbers
+
+
+def forget_tables() -> None:
+    """Free the memory; a table that is needed again is drawn again."""
+    with _drawing:
+        _tables.clear()
+
+
+def draw_table(seed: int, size: int, out: FloatArray | None = None) -> FloatArray:
+    """The numbers of the table, drawn into `out` if it is given."""
+    try:
+        numbers = np.empty(size) if out is None else out
+    except MemoryError as error:
+        raise SettingError(f"table_size = {size} needs {8 * size} bytes, more than there are.") from error
+    generator(Key(seed, Stream.TABLE, 0, 0)).standard_normal(out=numbers)
+    numbers.flags.writeable = False
+    return numbers
+
+
+class SharedTable:
+    """The table in memory without a name in the file system: the kernel frees it with the last process that uses it,
+    however that process ends. `path` is how children of this process find it; None where there is no such memory."""
+
+    def __init__(self, seed: int, size: int) -> None:
+        self.key = seed, size
+        self.path: str | None = None
+        self._descriptor: int | None = None
+        if hasattr(os, "memfd_create"):
+            self._descriptor = os.memfd_create("ars-noise-table")
+            self.path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+            try:
+                os.posix_fallocate(self._descriptor, 0, 8 * size)
+            except OSError as error:
+                self.close()
+                raise SettingError(f"table_size = {size} needs {8 * size} bytes of shared memory: {error}.") from error
+            numbers = np.asarray(np.memmap(self.path, dtype=np.float64, mode="r+", shape=(size,)))
+            keep_table(seed, size, draw_table(seed, size, out=numbers))
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = None
+
+
+def attach_table(seed: int, size: int, path: str | None) -> None:
+    """In a child: use the parent's SharedTable."""
+    if path is not None and (seed, size) not in _tables:
+        keep_table(seed, size, np.asarray(np.memmap(path, dtype=np.float64, mode="r", shape=(size,))))
+
+
+def check_table_size(size: int, p: int, n: int) -> None:
+    """A table holds at least one direction."""
+    if size and size < p * n:
+        raise SettingError(f"table_size = {size} is smaller than one direction, which has p · n = {p} · {n} numbers.")

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.config import whole_number
+from ars.errors import SettingError
 from ars.moments import Moments, merge_tree, stack
-from ars.noise import Key, Stream, direction
+from ars.noise import Key, Stream, direction, forget_tables
 from ars.policy import LinearPolicy
 from ars.tasks import Rollout, Task, make
 
@@ -36,6 +37,7 @@ class Batch:
     H: int
     shift: float
     gather: bool
+    table_size: int = 0  # of the shared noise table that directions come from; 0: from counters
 
     def units(self) -> list[tuple[int, int]]:
         """(k, sign) of every rollout, in order."""
@@ -45,17 +47,19 @@ class Batch:
         """π_{j,k,±}.  # Alg. 2, line 5"""
         if sign == 0:
             return LinearPolicy(self.M, self.mu, self.sigma)
-        delta = direction(self.seed, self.j, k, *self.M.shape)
+        delta = direction(self.seed, self.j, k, *self.M.shape, self.table_size)
         return LinearPolicy(self.M + (sign * self.nu) * delta, self.mu, self.sigma)
 
 
 @dataclass(frozen=True)
 class Rollouts:
-    """rewards (NaN where not finite) and steps: (size, signs); moments of all finite directions, merged."""
+    """rewards (NaN where not finite) and steps: (size, signs); moments of all finite directions, merged; the bytes
+    that went over a network for them, out and in, where there was one."""
 
     rewards: FloatArray
     steps: NDArray[np.int64]
     moments: Moments
+    wire: tuple[int, int] | None = None
 
 
 def run_one(task: Task, batch: Batch, k: int, sign: int) -> Rollout:
@@ -119,6 +123,7 @@ class SerialExecutor:
 
     def close(self) -> None:
         self._task.close()
+        forget_tables()
 
 
 def cores() -> int:
@@ -126,10 +131,18 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def make_executor(task: Task, workers: int) -> Executor:
-    """Threads where the task runs without the GIL, processes elsewhere; workers = 1 is this thread alone.
-    The executor closes the task."""
+def make_executor(task: Task, workers: int, *, kind: str = "local", address: str | None = None) -> Executor:
+    """local: threads where the task runs without the GIL, processes elsewhere; workers = 1 is this thread alone.
+    ray: the CPUs of the cluster at `address`, or of a Ray of our own with `workers` CPUs. It closes the task."""
     workers = whole_number("workers", workers, 1, 4096)
+    if kind == "ray":
+        from ars.executors.ray import RayExecutor
+
+        return RayExecutor(task, workers, address)
+    if kind != "local":
+        raise SettingError(f"executor = {kind!r} is unknown: choose local or ray.")
+    if address is not None:
+        raise SettingError(f"address = {address!r} is for the executor ray.")
     if workers == 1:
         return SerialExecutor(task)
     if task.releases_gil:

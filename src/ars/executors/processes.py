@@ -13,6 +13,7 @@ from multiprocessing.connection import wait
 
 from ars.errors import WorkerError
 from ars.executors import Batch, Rollouts, assemble, run_one
+from ars.noise import SharedTable, attach_table, forget_tables
 from ars.tasks import Rollout, Task, make
 
 MOST_DEATHS = 3  # in a row, without a single rollout finished, before we give up
@@ -26,6 +27,7 @@ class ProcessExecutor:
     def __init__(self, task: Task, workers: int) -> None:
         self._name, self._workers = task.name, workers
         task.close()  # each worker makes its own
+        self._table: SharedTable | None = None
         self._pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
@@ -37,13 +39,15 @@ class ProcessExecutor:
         )
 
     def run(self, batch: Batch) -> Rollouts:
-        units = batch.units()
+        units, table = batch.units(), self._path_of_table(batch)
         done: dict[int, Rollout] = {}
         deaths = 0
         while len(done) < len(units):
             before = len(done)
             try:
-                futures = {i: self._pool.submit(_run, batch, *unit) for i, unit in enumerate(units) if i not in done}
+                futures = {
+                    i: self._pool.submit(_run, batch, *unit, table) for i, unit in enumerate(units) if i not in done
+                }
                 self._collect(futures, done)
             except BrokenProcessPool as error:
                 deaths = 0 if len(done) > before else deaths + 1
@@ -69,6 +73,21 @@ class ProcessExecutor:
         if broken:
             raise broken
 
+    def _path_of_table(self, batch: Batch) -> str | None:
+        """Where the workers find the noise table, if this batch needs one: a single one for all of them."""
+        if not batch.table_size:
+            return None
+        if self._table is None or self._table.key != (batch.seed, batch.table_size):
+            self._close_table()
+            self._table = SharedTable(batch.seed, batch.table_size)
+        return self._table.path
+
+    def _close_table(self) -> None:
+        if self._table is not None:
+            self._table.close()
+        self._table = None
+        forget_tables()
+
     def _explain(self) -> str:
         hint = ""
         if getattr(sys.modules["__main__"], "__file__", None) and not hasattr(sys, "ps1"):
@@ -77,6 +96,7 @@ class ProcessExecutor:
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+        self._close_table()
 
 
 def _start_worker(name: str) -> None:
@@ -84,12 +104,17 @@ def _start_worker(name: str) -> None:
     global _task
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
+    use_one_thread()
+    _task = make(name)
+
+
+def use_one_thread() -> None:
+    """BLAS with a thread for every core in every worker would bring a machine to its knees."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[variable] = "1"  # for what is loaded from now on
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)  # for what is loaded already
-    _task = make(name)
 
 
 def end_with_parent() -> None:
@@ -105,6 +130,8 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _run(batch: Batch, k: int, sign: int) -> Rollout:
+def _run(batch: Batch, k: int, sign: int, table: str | None) -> Rollout:
     assert _task is not None
+    if batch.table_size:
+        attach_table(batch.seed, batch.table_size, table)
     return run_one(_task, batch, k, sign)

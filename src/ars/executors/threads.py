@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
 from ars.executors import Batch, Rollouts, assemble, run_one
+from ars.noise import forget_tables
 from ars.tasks import Rollout, Task
 
 
@@ -37,3 +38,4 @@ class ThreadExecutor:
         self._pool.shutdown(cancel_futures=True)
         for task in self._tasks:
             task.close()
+        forget_tables()
