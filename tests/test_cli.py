@@ -163,6 +163,36 @@ def test_an_environment_of_ones_own(tmp_path: Path) -> None:
     ars("resume", "r", "--task", "mine:make", "--iterations", "3", "--quiet", "--workers", "1", cwd=tmp_path)
 
 
+def test_lqr_compares_and_continues(tmp_path: Path) -> None:
+    words = ("lqr", "--trials", "2", "--budget", "3000", "--out", "cmp", "--workers", "1", "--quiet")
+    table = ars(*words, cwd=tmp_path).stdout
+    assert "| Nominal, 6-step rollouts |" in table
+    names = {path.name for path in (tmp_path / "cmp").iterdir()}
+    assert {"lqr.csv", "table.md", "stabilising.png", "relative_cost.svg"} <= names
+    header = (tmp_path / "cmp" / "lqr.csv").read_text().splitlines()[0]
+    assert header == "method,trial,timesteps,relative_cost"
+    assert ars(*words, cwd=tmp_path).stdout == table
+    other = ars(*words, "--seed", "3", cwd=tmp_path, check=2)  # another comparison's folder is not touched
+    assert other.stderr.startswith("ars: ")
+    (tmp_path / "bad.json").write_text('{"A": 1}')
+    assert "bad.json" in ars("lqr", "--instance", "bad.json", cwd=tmp_path, check=2).stderr
+
+
+def test_lqr_is_a_task(tmp_path: Path) -> None:
+    ars("train", "lqr", "--iterations", "60", "--out", "r", "--quiet", "--workers", "1", cwd=tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "r" / "records.jsonl").read_text().splitlines()]
+    assert lines[0]["relative_cost"] is None  # not stabilising yet: infinite, which JSON does not have
+    assert lines[-1]["relative_cost"] < 0.3
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    command = (
+        f"{ARS} train Swimmer-v5 --json --out r --iterations 2000 --N 1 --H 5 --eval-every 0 --workers 1 | head -1"
+    )
+    result = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in result.stderr
+
+
 def test_on_a_terminal_progress_is_live(tmp_path: Path) -> None:
     main, side = pty.openpty()
     words = [ARS, "train", "Swimmer-v5", "--iterations", "6", *QUICK]

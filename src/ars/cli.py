@@ -233,7 +233,19 @@ def tasks(*, json: Json = False) -> int:
     from rich.table import Table
 
     table = Table(
-        "task", "n", "p", "horizon", "bonus", "goal", "variant", "alpha", "nu", "N", "b", box=SIMPLE_HEAD, padding=0
+        "task",
+        "n",
+        "p",
+        "horizon",
+        "bonus",
+        "threshold",
+        "variant",
+        "alpha",
+        "nu",
+        "N",
+        "b",
+        box=SIMPLE_HEAD,
+        padding=0,
     )
     for row in found:
         limit = "" if row["threshold"] is None else f"{row['threshold']:g}"

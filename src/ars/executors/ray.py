@@ -1,0 +1,427 @@
+"""Ray: the same rollouts on the CPUs of a cluster, or of a Ray of our own on this machine.
+
+Out go the batch, once a node, and which block of directions to run; back come its rewards, lengths and merged moments.
+A worker that dies is replaced, a node that dies is left out, one that joins is taken in; since results depend on keys
+alone, the bits stay the same.
+"""
+
+import contextlib
+import logging
+import os
+import pickle
+import socket
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ars.errors import ArsError, SettingError, WorkerError
+from ars.executors import Batch, Rollouts, blocks_of, cores, join, run_block
+from ars.executors.processes import MOST_DEATHS, use_one_thread
+from ars.moments import Moments, merge_tree, stack
+from ars.noise import draw_table, forget_tables, keep_table
+from ars.tasks import Task, make
+from ars.versions import versions
+
+try:
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+except ModuleNotFoundError as error:
+    raise WorkerError("The executor ray needs Ray, which is not installed: pip install 'ars-rl[ray]'.") from error
+
+BLOCKS_PER_CPU = 12  # at least, where there are enough directions: short and long episodes balance
+PATIENCE = 1.0  # seconds without news, after which we look whether the cluster is still there
+START_SECONDS = 300.0  # for the first worker: another job may hold the CPUs
+
+
+# -- what is sent ----------------------------------------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """Directions start … stop − 1, a rollout of each for each of `signs`."""
+
+    start: int
+    stop: int
+    signs: tuple[int, ...]
+
+
+def cut(batch: Batch, cpus: int) -> list[Block]:
+    """Aligned blocks of 2**q directions, many for every CPU; single rollouts where CPUs would have to wait otherwise."""
+    if batch.size < 2 * cpus:
+        return [Block(k, k + 1, (sign,)) for k in range(batch.size) for sign in batch.signs]
+    q = max(0, (batch.size // (BLOCKS_PER_CPU * cpus)).bit_length() - 1)
+    return [Block(start, stop, batch.signs) for start, stop in blocks_of(batch.size, 2**q)]
+
+
+def put_together(batch: Batch, parts: list[Rollouts]) -> Rollouts:
+    """The parts of all blocks, in their order, as one."""
+    signs = len(batch.signs)
+    if parts[0].rewards.shape[1] < signs:
+        parts = [_join_signs(parts[i : i + signs]) for i in range(0, len(parts), signs)]
+    return join(parts)
+
+
+def _join_signs(parts: list[Rollouts]) -> Rollouts:
+    """One direction from its rollouts, as `assemble` has it."""
+    rewards = np.hstack([part.rewards for part in parts])
+    moments = merge_tree(stack([part.moments for part in parts]))
+    if not np.isfinite(rewards).all():  # D3
+        moments = Moments.empty(len(moments.mean))
+    return Rollouts(rewards, np.hstack([part.steps for part in parts]), moments)
+
+
+def pack(rollouts: Rollouts, gather: bool) -> bytes:
+    """The bare numbers, eight bytes each."""
+    m = rollouts.moments
+    arrays = [rollouts.rewards, rollouts.steps, *((m.count, m.mean, m.m2) if gather else ())]
+    return b"".join(np.asarray(array).tobytes() for array in arrays)
+
+
+def unpack(content: bytes, block: Block, n: int, gather: bool) -> Rollouts:
+    """The inverse."""
+    shape = block.stop - block.start, len(block.signs)
+    size = shape[0] * shape[1]
+    numbers: NDArray[np.float64] = np.frombuffer(content, np.float64)
+    counts: NDArray[np.int64] = np.frombuffer(content, np.int64)
+    moments = Moments.empty(n)
+    if gather:
+        mean, m2 = numbers[2 * size + 1 :].reshape(2, n)
+        moments = Moments(counts[2 * size].reshape(()), mean, m2)
+    return Rollouts(numbers[:size].reshape(shape), counts[size : 2 * size].reshape(shape), moments)
+
+
+# -- in the workers --------------------------------------------------------------------------------------------------
+
+
+class Worker:
+    """A process on some node with a task for each of its threads. A mistake is returned, not raised: it then arrives as
+    it is, without the traceback that Ray puts around it."""
+
+    def __init__(self) -> None:
+        self._idle: SimpleQueue[Task] = SimpleQueue()
+
+    def start(
+        self, path: list[str], name: str, threads: int, table: tuple[int, int], numbers: NDArray[np.float64] | None
+    ) -> dict[str, str] | ArsError:
+        """Make the tasks; what this node's results depend on."""
+        _prepare(path)
+        if numbers is not None:
+            keep_table(*table, numbers)
+        try:
+            for _ in range(threads):
+                self._idle.put(make(name))
+        except ArsError as error:
+            return error
+        return versions()
+
+    def run(self, payload: bytes, block: tuple[int, int, tuple[int, ...]]) -> bytes | ArsError:
+        start, stop, signs = block
+        batch: Batch = replace(pickle.loads(payload), signs=signs)
+        task = self._idle.get()
+        try:
+            return pack(run_block(task, batch, start, stop), batch.gather)
+        except ArsError as error:
+            return error
+        finally:
+            self._idle.put(task)
+
+
+def _prepare(path: list[str]) -> None:
+    """One thread, and the driver's modules, as far as they lie in the same place here."""
+    use_one_thread()
+    sys.path.extend(entry for entry in path if entry not in sys.path)
+
+
+def _call(path: list[str], call: bytes) -> Any:
+    _prepare(path)
+    function, argument = pickle.loads(call)
+    try:
+        return function(argument)
+    except ArsError as error:
+        return error
+
+
+# -- the cluster -----------------------------------------------------------------------------------------------------
+
+
+def connect(workers: int, address: str | None) -> bool:
+    """Connect to the cluster at `address`, or start a Ray of our own that nobody else can reach; whether it is for us
+    to disconnect."""
+    if ray.is_initialized():
+        return False
+    if address is not None and "://" in address:
+        raise SettingError(f"address = {address!r} must be host:port or auto: train on a machine of the cluster.")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about a change to come
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        if address is None:
+            with _loopback():
+                ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
+        else:
+            if address != "auto":
+                _reach(address)
+            ray.init(address=address, **quiet)
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        where = "Cannot start Ray" if address is None else f"Cannot connect to a Ray cluster at {address}"
+        raise WorkerError(f"{where}: {str(error).strip().partition(chr(10))[0]}") from error
+    return True
+
+
+@contextlib.contextmanager
+def _loopback() -> Iterator[None]:
+    """A Ray that starts now listens on 127.0.0.1 alone; Ray has this for systems on which it builds no clusters, and
+    turns the address 127.0.0.1 into one that others can reach everywhere else."""
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+def _reach(address: str) -> None:
+    """OSError or ValueError if nobody listens there; Ray itself would wait for a minute and then end the process."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+def nodes() -> dict[str, int]:
+    """Node → CPUs, of the nodes that are alive and have any; a sentence if the cluster is gone."""
+    address = ray.get_runtime_context().gcs_address
+    try:
+        _reach(address)
+    except OSError as error:
+        raise WorkerError(f"The head of the Ray cluster at {address} is gone. {_GO_ON}") from error
+    found = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]}
+    alive = {node: cpus for node, cpus in found.items() if cpus}
+    if not alive:
+        raise WorkerError(f"All nodes of the Ray cluster at {address} that have CPUs are gone. {_GO_ON}")
+    return alive
+
+
+_GO_ON = "`ars resume` goes on from the last checkpoint, on another cluster or without one."
+
+
+def on_node(node: str) -> Any:
+    return NodeAffinitySchedulingStrategy(node, soft=False)
+
+
+# -- the executor ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Slot:
+    """A place for a worker: a node with all its CPUs, or one CPU of it."""
+
+    node: str
+    threads: int
+    actor: Any = None
+    ready: bool = False
+    load: int = 0  # blocks handed out
+    failures: int = 0  # to start, in a row
+
+
+class RayExecutor:
+    """One actor a node with a thread for each CPU where the task runs without the GIL, one actor a CPU elsewhere."""
+
+    def __init__(self, task: Task, workers: int, address: str | None) -> None:
+        self._name, self._with_threads = task.name, task.releases_gil
+        task.close()  # each worker makes its own
+        self._connected = connect(workers, address)
+        self._slots: dict[tuple[str, int], Slot] = {}
+        self._starting: dict[Any, Slot] = {}
+        self._table = (0, 0)  # (seed, size) of the noise table
+        self._tables: dict[str, Any] = {}  # node → the table in its object store
+
+    def run(self, batch: Batch) -> Rollouts:
+        if batch.table_size:
+            self._table = batch.seed, batch.table_size
+        self._follow_nodes()
+        blocks = cut(batch, sum(slot.threads for slot in self._slots.values()))
+        payload = pickle.dumps(batch)
+        work = _Work(blocks, ray.put(payload))
+        started = time.monotonic()
+        while len(work.results) < len(blocks):
+            self._hand_out(work)
+            waiting = [*work.running, *self._starting]
+            if not waiting:
+                raise WorkerError(f"No node could start a worker for {self._name}: {work.trouble}")
+            done, _ = ray.wait(waiting, num_returns=1, timeout=PATIENCE)
+            if not done:
+                self._follow_nodes()
+                if not work.running and time.monotonic() - started > START_SECONDS:
+                    raise WorkerError(f"No CPU of the Ray cluster became free in {START_SECONDS:g} seconds.")
+            for call in done:
+                self._take(call, work)
+        received = [work.results[i] for i in range(len(blocks))]
+        n = batch.M.shape[1]
+        parts = [unpack(part, block, n, batch.gather) for part, block in zip(received, blocks, strict=True)]
+        sent = len(work.nodes) * len(payload) + work.sent
+        return replace(put_together(batch, parts), wire=(sent, sum(map(len, received))))
+
+    def _hand_out(self, work: "_Work") -> None:
+        """A block for every idle thread, then one more for every worker so that it need not wait for the next; but not
+        when few are left, which others could run earlier."""
+        ready = [slot for slot in self._slots.values() if slot.ready]
+        cpus = sum(slot.threads for slot in ready)
+        for ahead in (0, 1):
+            for slot in ready:
+                while work.todo and slot.load < slot.threads + ahead and (not ahead or len(work.todo) > cpus):
+                    i = work.todo.popleft()
+                    call = slot.actor.run.remote(work.payload, tuple(work.blocks[i]))
+                    slot.load += 1
+                    work.running[call] = slot, i
+                    work.nodes.add(slot.node)
+                    work.sent += len(pickle.dumps(tuple(work.blocks[i])))
+
+    def _take(self, call: Any, work: "_Work") -> None:
+        """What a call brought: a result, a worker that is ready, a mistake of the task's, or a death."""
+        slot, i = work.running.pop(call, None) or (self._starting.pop(call), None)
+        slot.load -= i is not None
+        try:
+            answer = ray.get(call)
+        except ray.exceptions.RayTaskError as error:  # not an ArsError: those are returned
+            raise (error.cause or error) from None
+        except ray.exceptions.RayError as error:
+            work.trouble = str(error).strip().partition("\n")[0]
+            self._replace(slot, failed_to_start=i is None)
+            if i is not None:
+                work.todo.appendleft(i)
+                work.deaths[i] += 1
+                if work.deaths[i] >= MOST_DEATHS:
+                    raise WorkerError(
+                        f"Workers of {self._name} died {MOST_DEATHS} times in a row while they ran direction "
+                        f"{work.blocks[i].start}: {work.trouble}"
+                    ) from error
+            return
+        if isinstance(answer, ArsError):
+            raise answer
+        if i is not None:
+            work.results[i] = answer
+        else:
+            _check_versions(answer)
+            slot.ready, slot.failures = True, 0
+
+    def _follow_nodes(self) -> None:
+        """A slot for every node or CPU there is now."""
+        wanted = {
+            (node, index): cpus if self._with_threads else 1
+            for node, cpus in nodes().items()
+            for index in range(1 if self._with_threads else cpus)
+        }
+        for gone in self._slots.keys() - wanted.keys():
+            self._slots.pop(gone).ready = False
+            self._tables.pop(gone[0], None)
+        for key in wanted.keys() - self._slots.keys():
+            self._slots[key] = Slot(key[0], wanted[key])
+            self._start(self._slots[key])
+
+    def _start(self, slot: Slot) -> None:
+        where = on_node(slot.node)
+        table = None
+        if self._table[1]:
+            if slot.node not in self._tables:  # drawn there, so that it need not be sent
+                draw = ray.remote(draw_table).options(num_cpus=0, scheduling_strategy=where)
+                self._tables[slot.node] = draw.remote(*self._table)
+            table = self._tables[slot.node]
+        threads = slot.threads
+        options = {"num_cpus": threads, "max_concurrency": threads, "scheduling_strategy": where}
+        slot.actor = ray.remote(Worker).options(**options).remote()
+        self._starting[slot.actor.start.remote(sys.path, self._name, threads, self._table, table)] = slot
+
+    def _replace(self, slot: Slot, *, failed_to_start: bool) -> None:
+        """A new worker for one that died, unless that has happened already, its node is gone, or it never starts."""
+        if not slot.ready and not failed_to_start:
+            return
+        slot.ready = False
+        slot.failures += failed_to_start
+        _kill(slot.actor)  # it may only be out of reach
+        self._follow_nodes()
+        if slot in self._slots.values() and slot.failures < MOST_DEATHS:
+            self._start(slot)
+
+    def close(self) -> None:
+        for slot in self._slots.values():
+            _kill(slot.actor)
+        self._slots.clear()
+        self._starting.clear()
+        self._tables.clear()
+        if self._connected:
+            ray.shutdown()
+        forget_tables()
+
+
+class _Work:
+    """A batch under way."""
+
+    def __init__(self, blocks: list[Block], payload: Any) -> None:
+        self.blocks, self.payload = blocks, payload
+        self.todo = deque(range(len(blocks)))
+        self.running: dict[Any, tuple[Slot, int]] = {}
+        self.results: dict[int, bytes] = {}
+        self.deaths: Counter[int] = Counter()  # of workers, by the block that they ran
+        self.nodes: set[str] = set()  # that the batch went to
+        self.sent = 0  # bytes, besides the batch
+        self.trouble = ""
+
+
+def _kill(actor: Any) -> None:
+    with contextlib.suppress(ray.exceptions.RayError):
+        ray.kill(actor)
+
+
+def _check_versions(theirs: dict[str, str]) -> None:
+    ours = versions()
+    for name, version in ours.items():
+        if theirs.get(name) != version:
+            raise WorkerError(
+                f"A node of the cluster has {name} {theirs.get(name)} and this one has {version}: "
+                "the same versions everywhere give the same bits."
+            )
+
+
+# -- many runs -------------------------------------------------------------------------------------------------------
+
+
+def run_many(
+    function: Callable[[Any], Any], arguments: Sequence[Any], *, workers: int | None = None, address: str | None = None
+) -> Iterator[tuple[int, Any]]:
+    """function(argument) for each argument, one on every CPU at a time, in one thread: (index, result) as they finish.
+
+    An ArsError is a result, too: it ends one call and not the others. If a worker dies, its call is made again, so a
+    call that trains should continue the run folder that it finds.
+    """
+    connected = connect(cores() if workers is None else workers, address)
+    running: dict[Any, int] = {}
+    try:
+        remote = ray.remote(_call).options(num_cpus=1, max_retries=MOST_DEATHS)
+        calls = [pickle.dumps((function, argument)) for argument in arguments]
+        running = {remote.remote(sys.path, call): i for i, call in enumerate(calls)}
+        while running:
+            done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE)
+            if not done:
+                nodes()  # a sentence if there are none
+            for call in done:
+                i = running.pop(call)
+                try:
+                    result = ray.get(call)
+                except ray.exceptions.RayTaskError as error:
+                    raise (error.cause or error) from None
+                except ray.exceptions.RayError as error:
+                    result = WorkerError(f"The worker of call {i} died: {str(error).strip().partition(chr(10))[0]}")
+                yield i, result
+    finally:
+        for call in running:
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.cancel(call, force=True)
+        if connected:
+            ray.shutdown()
