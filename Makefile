@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: train test lint format venv clean
+.PHONY: train test lint format venv bench clean
 
 train: $(VENV)/.base
 	$(BIN)/ars train HalfCheetah-v5 --until 3430 --minutes 10
@@ -22,6 +22,19 @@ format: $(VENV)/.dev
 
 venv: $(VENV)/.base
 
+# The competitors need torch, which is large: they live in an environment of their own. TORCH can name a CPU build.
+BENCH := .venv-bench
+TORCH ?= torch
+
+bench: $(BENCH)/.done
+	$(BENCH)/bin/python -m benchmarks.bench $(ARGS)
+
+$(BENCH)/.done: pyproject.toml
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet $(TORCH)
+	$(BENCH)/bin/python -m pip install --quiet --editable '.[bench]'
+	@touch $@
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "ARS needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -36,4 +49,4 @@ $(VENV)/.dev: $(VENV)/.base
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis

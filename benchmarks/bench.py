@@ -35,7 +35,7 @@ def main() -> int:
         record(json.loads(options.out.read_text()))
         return 0
     results: dict[str, Any] = {
-        "command": " ".join(["python -m benchmarks.bench", *sys.argv[1:]]),
+        "command": command(sys.argv[1:]),
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
         "versions": versions(),
@@ -104,6 +104,16 @@ def say(text: str) -> None:
 def say_if_left_out(text: str) -> None:
     if "left out" in text:
         say(text)
+
+
+def command(arguments: list[str]) -> str:
+    """As it was typed, without the paths: they are nobody else's business."""
+    kept, skip = [], False
+    for argument in arguments:
+        if not skip and not argument.startswith(("--out", "--cache")):
+            kept.append(argument)
+        skip = argument in ("--out", "--cache")
+    return " ".join(["python -m benchmarks.bench", *kept])
 
 
 def machine() -> dict[str, Any]:

@@ -32,7 +32,6 @@ class Size(NamedTuple):
     b: int
     learning: int  # timesteps
     steps: int
-    shift: float | None = None  # None: the preset's, the survival bonus
 
 
 SIZES = {
@@ -40,14 +39,13 @@ SIZES = {
     "Hopper": Size(N=8, b=4, learning=1_500_000, steps=40_000),
     "HalfCheetah": Size(N=8, b=8, learning=1_000_000, steps=32_000),
     "Walker2d": Size(N=16, b=12, learning=2_000_000, steps=30_000),
-    # Without their survival bonus these two first learn to throw themselves forward, and need far longer to walk.
-    "Ant": Size(N=16, b=8, learning=1_000_000, steps=15_000, shift=0.0),
-    "Humanoid": Size(N=32, b=32, learning=400_000, steps=8_000, shift=0.0),
+    "Ant": Size(N=16, b=8, learning=500_000, steps=15_000),
+    "Humanoid": Size(N=32, b=32, learning=200_000, steps=8_000),
 }
 OTHER = Size(N=8, b=8, learning=0, steps=20_000)
 
 PHASES = {
-    "learnt": "policies after a short training, which walk: episodes of a realistic length",
+    "learnt": "policies after a short training",
     "start": "the first iterations from M = 0: robots that can fall do so after a few steps",
 }
 
@@ -119,7 +117,7 @@ def prepare(task: str, phase: str, threads: int, *, size: Size, cache: Path, H: 
 
 def _trained(task: str, threads: int, timesteps: int, size: Size, cache: Path, H: int | None) -> Path:
     """The folder of a run of that many timesteps; made once for each combination of what decides its bits."""
-    settings = {"N": size.N, "b": size.b, "H": H, "shift": size.shift, "seed": 0, "eval_every": 0}
+    settings = {"N": size.N, "b": size.b, "H": H, "seed": 0, "eval_every": 0}
     what = json.dumps([make(task).definition(), timesteps, settings, versions()], sort_keys=True)
     folder = cache / f"{task.replace(':', '-')}-{timesteps}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
     if not folder.exists():

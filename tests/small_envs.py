@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,14 @@ class Drift(gymnasium.Env):
         reward = 1.0 - float(self.x @ self.x) - 0.1 * float(action @ action)
         done = bool(abs(self.x[0]) > 1.5)
         return np.array([*self.x, 7.0]), reward, done, self.t >= self.steps, {}
+
+
+class Slow(Drift):
+    """Takes a while: something can happen in mid-iteration."""
+
+    def step(self, action: Any) -> Any:
+        time.sleep(0.002)
+        return super().step(action)
 
 
 class Script(gymnasium.Env):

@@ -45,7 +45,7 @@ def test_train_writes_a_run_and_says_what_to_type_next(tmp_path: Path) -> None:
 
 def test_every_override_reaches_the_configuration(tmp_path: Path) -> None:
     flags = {"variant": "V2-t", "alpha": 0.5, "nu": 0.25, "N": 3, "b": 2, "H": 7, "shift": -1.5, "seed": 9,
-             "eval-every": 2, "eval-episodes": 5}  # fmt: skip
+             "eval-every": 2, "eval-episodes": 5, "noise": "table", "table-size": 999, "stats-every": 4}  # fmt: skip
     words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
     ars("train", "Hopper-v1", "--iterations", "1", "--out", "r", "--quiet", *words, cwd=tmp_path)
     config = json.loads((tmp_path / "r" / "config.json").read_text())["config"]

@@ -112,7 +112,7 @@ def test_config_says_everything(finished: Path) -> None:
     """Every setting, the task's definition, package versions."""
     saved = json.loads((finished / "config.json").read_text())
     names = ("task", "variant", "alpha", "nu", "N", "b", "H", "shift", "seed", "eval_every", "eval_episodes")
-    assert set(saved["config"]) == set(names)
+    assert set(saved["config"]) == {*names, "noise", "table_size", "stats_every"}
     assert saved["config"]["task"] == DRIFT
     assert {name: saved["config"][name] for name in SETTINGS} == SETTINGS
     assert (saved["task"]["n"], saved["task"]["p"]) == (3, 2)

@@ -42,7 +42,14 @@ def weighted_sum(deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, ks
 
 def deviation(rewards: FloatArray) -> float:
     """sigma_R, the population standard deviation; exactly 0 when all are equal, whatever the mean rounds to."""
-    return float(np.std(rewards)) if np.ptp(rewards) > 0.0 else 0.0
+    with np.errstate(over="ignore"):  # an infinite sigma_R is the caller's to notice
+        return float(np.std(rewards)) if np.ptp(rewards) > 0.0 else 0.0
+
+
+def norm(update: FloatArray) -> float:
+    """The Frobenius norm, scaled so that squares do not overflow; np.linalg.norm would use BLAS."""
+    largest = float(np.abs(update).max())
+    return largest * float(np.sqrt(np.square(update / largest).sum())) if largest > 0.0 else 0.0
 
 
 def brs_step(theta: FloatArray, deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, *, alpha: float) -> Step:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Group, Parameter, Token
 
-from ars.errors import ArsError
+from ars.errors import ArsError, SettingError
 
 if TYPE_CHECKING:
     from ars.stopping import Stop
@@ -61,6 +61,11 @@ def _whole(_kind: Any, tokens: Sequence[Token]) -> int:
 
 Whole = Annotated[int | None, Parameter(converter=_whole)]
 Workers = Annotated[Whole, Parameter(group=_OTHER, help="Threads or processes; default: all cores.")]
+Where = Annotated[
+    Literal["local", "ray"],
+    Parameter(group=_OTHER, help="ray: the CPUs of a cluster (--address), or of a Ray of its own."),
+]
+Address = Annotated[str | None, Parameter(group=_OTHER, help="Of a Ray cluster: host:port, or auto.")]
 Json = Annotated[bool, Parameter(name="--json", group=_OTHER, help="Machine-readable output.")]
 Quiet = Annotated[bool, Parameter(group=_OTHER, help="No progress.")]
 TaskName = Annotated[
@@ -102,6 +107,14 @@ class Hyperparameters:
     eval_episodes: Annotated[Whole, Parameter(group=_EVALUATION, help="Rollouts of an evaluation [default: 100].")] = (
         None
     )
+    noise: Annotated[
+        Literal["counter", "table"] | None,
+        Parameter(group=_OTHER, help="Directions from counters [default], or from a shared table of numbers."),
+    ] = None
+    table_size: Annotated[Whole, Parameter(group=_OTHER, help="Numbers in that table [default: 25000000].")] = None
+    stats_every: Annotated[
+        Whole, Parameter(group=_OTHER, help="Gather states every so many iterations only [default: 1].")
+    ] = None
 
 
 @Parameter(name="*")
@@ -140,6 +153,8 @@ def train(
     hyperparameters: Hyperparameters = Hyperparameters(),  # noqa: B008 (frozen)
     rules: StopRules = StopRules(),  # noqa: B008
     workers: Workers = None,
+    executor: Where = "local",
+    address: Address = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -155,9 +170,11 @@ def train(
     session = new_session(
         task,
         _set_fields(hyperparameters),
-        workers=_workers(workers),
+        workers=_workers(workers, address),
         stop=rules.stop() or Stop(iterations=DEFAULT_ITERATIONS),
         out=free_folder if out is None else out,
+        executor=executor,
+        address=address,
     )
     return _run(session, as_json=json, quiet=quiet)
 
@@ -170,6 +187,8 @@ def resume(
     rules: StopRules = StopRules(),  # noqa: B008
     task: TaskName = None,
     workers: Workers = None,
+    executor: Where = "local",
+    address: Address = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -179,7 +198,9 @@ def resume(
     """
     from ars.training import old_session
 
-    session = old_session(run, workers=_workers(workers), stop=rules.stop(), task=task)
+    session = old_session(
+        run, workers=_workers(workers, address), stop=rules.stop(), task=task, executor=executor, address=address
+    )
     for note in session.run.notes if session.run else ():
         print(f"Note: {note}", file=sys.stderr)
     return _run(session, as_json=json, quiet=quiet)
@@ -364,9 +385,11 @@ def _shell(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def _workers(workers: int | None) -> int:
+def _workers(workers: int | None, address: str | None = None) -> int:
     from ars.executors import cores
 
+    if workers is not None and address is not None:
+        raise SettingError(f"workers = {workers} is for this machine: the cluster at {address} says what CPUs it has.")
     return cores() if workers is None else workers
 
 

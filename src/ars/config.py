@@ -27,7 +27,12 @@ VARIANTS = {
     "V2-t": Variant(True, True, True),
 }
 
-LARGEST = {"N": 10**6, "b": 10**6, "H": 10**9, "seed": 2**64 - 1, "eval_every": 10**9, "eval_episodes": 10**6}
+NOISES = ("counter", "table")
+
+LARGEST = {
+    "N": 10**6, "b": 10**6, "H": 10**9, "seed": 2**64 - 1, "eval_every": 10**9, "eval_episodes": 10**6,
+    "table_size": 10**9, "stats_every": 10**9,
+}  # fmt: skip
 
 
 def finite_number(name: str, value: Any) -> float:
@@ -64,6 +69,9 @@ class Config:
     seed: int = 0
     eval_every: int = 10  # iterations between evaluations; 0 for none
     eval_episodes: int = 100
+    noise: str = "counter"  # where delta_k comes from: its key, or the shared noise table of section 4.1
+    table_size: int = 0  # numbers in that table; 0 without one
+    stats_every: int = 1  # only iterations with j mod stats_every = 0 gather states (section 4.4)
 
     def __post_init__(self) -> None:
         if not isinstance(self.variant, str) or self.variant not in VARIANTS:
@@ -74,7 +82,7 @@ class Config:
             if getattr(self, name) <= 0:
                 raise SettingError(f"{name} = {getattr(self, name):g} must be larger than 0.")
         for name, largest in LARGEST.items():
-            least = 0 if name in ("seed", "eval_every") else 1
+            least = 0 if name in ("seed", "eval_every", "table_size") else 1
             object.__setattr__(self, name, whole_number(name, getattr(self, name), least, largest))
         if self.b > self.N:
             raise SettingError(f"b = {self.b} is larger than N = {self.N}: choose b from 1 to {self.N}.")
@@ -83,6 +91,12 @@ class Config:
                 f"b = {self.b} < N = {self.N} needs a variant with top directions (V1-t or V2-t), "
                 f"not {self.variant}: leave b out, or set it to {self.N}."
             )
+        if not isinstance(self.noise, str) or self.noise not in NOISES:
+            raise SettingError(f"noise = {self.noise!r} is unknown: choose {' or '.join(NOISES)}.")
+        if (self.noise == "table") != (self.table_size > 0):
+            raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
+        if self.stats_every > 1 and not self.features.normalised:
+            raise SettingError(f"stats_every = {self.stats_every} needs statistics, and {self.variant} has none.")
 
     @property
     def features(self) -> Variant:

@@ -3,6 +3,7 @@
 They belong to the robots: `Hopper-v1` (the paper's own definition) and `Hopper-v5` share them.
 """
 
+from dataclasses import fields
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -88,6 +89,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
 # Section 4.3 prints no values: those of docs/lqr.md. V2 is impractical there, the paper says (section 3.2).
 LQR_VARIANT, LQR_PRESET = "V1", Preset(0.0025, 0.01, 4, 4)
 
+DEFAULT_TABLE_SIZE = 25_000_000  # numbers of a shared noise table: 200 MB
+
 # For a task that the paper does not have.
 DEFAULT_VARIANT = "V2"
 DEFAULT_PRESET = Preset(0.02, 0.03, 8, 8)
@@ -144,7 +147,9 @@ def make_config(task: str, *, H: int, shift: float, variant: str | None = None, 
     if "N" in given and "b" not in given:  # b is the preset's, not the user's: without -t it is N by definition
         N = whole_number("N", given["N"], 1, LARGEST["N"])
         values["b"] = min(values["b"], N) if VARIANTS[variant].top_directions else N
-    unknown = sorted(set(given) - {*values, "seed", "eval_every", "eval_episodes", "H", "shift"})
+    if given.get("noise") == "table":
+        given.setdefault("table_size", DEFAULT_TABLE_SIZE)
+    unknown = sorted(set(given) - {f.name for f in fields(Config)})
     if unknown:
         raise SettingError(f"There is no setting {unknown[0]!r}.")
     return Config(**{"task": task, "variant": variant, "H": H, "shift": shift, **values, **given})

@@ -71,6 +71,8 @@ class Record:
     measures: dict[str, float]  # what the task knows of the policy without rollouts: `relative_cost` for LQR
     state: State
     policy: LinearPolicy
+    wire_bytes_out: int | None = None  # sent for the training rollouts, by executors that send
+    wire_bytes_in: int | None = None  # and received
 
     @property
     def eval_mean(self) -> float | None:
@@ -86,8 +88,17 @@ class Record:
                 "update_norm", "dropped", "step_taken",
             )
         }  # fmt: skip
+        line |= {
+            name: getattr(self, name) for name in ("wire_bytes_out", "wire_bytes_in") if getattr(self, name) is not None
+        }
+        line |= self.measures
         if self.evaluation:
             summary = self.evaluation.summary()
             line |= {f"eval_{name}": summary[name] for name in ("mean", "std", "min", "max", "episodes")}
             line["eval_dropped"] = self.evaluation.dropped
-        return line | {name: value if math.isfinite(value) else None for name, value in self.measures.items()}
+        return {name: value if _is_json(value) else None for name, value in line.items()}
+
+
+def _is_json(value: Any) -> bool:
+    """JSON has no infinity: the cost of a controller that does not stabilise is written as null."""
+    return not isinstance(value, float) or math.isfinite(value)

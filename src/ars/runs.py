@@ -20,6 +20,7 @@ from ars.config import Config
 from ars.errors import ArsError, FileError
 from ars.files import read_json, read_npz, write_atomic, write_json, write_npz
 from ars.moments import Moments
+from ars.noise import check_table_size
 from ars.policy import LinearPolicy, check_policy_arrays
 from ars.records import Record, State
 from ars.stopping import Stop
@@ -27,6 +28,7 @@ from ars.versions import versions
 
 FORMAT = 1
 SECONDS_BETWEEN_CHECKPOINTS = 0.5  # a kill loses the iteration in flight or this much, whichever is longer
+ADDED = {"noise": "counter", "table_size": 0, "stats_every": 1}  # settings that older files of this format lack
 NAMES = ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.npz")
 
 
@@ -298,7 +300,8 @@ def read_config(path: Path) -> SavedConfig:
         definition = saved["task"]
         if not all(isinstance(definition[name], int) and 0 < definition[name] < 10**7 for name in ("n", "p")):
             raise ValueError("n and p of the task are not sizes")
-        config, stop = Config.from_dict(saved["config"]), Stop(**saved["stop"])
+        config, stop = Config.from_dict({**ADDED, **saved["config"]}), Stop(**saved["stop"])
+        check_table_size(config.table_size, definition["p"], definition["n"])
         then, now = dict(saved["versions"]), versions()
     except (ArsError, ValueError, KeyError, TypeError) as error:
         raise FileError(f"{file} is damaged: {error}") from error

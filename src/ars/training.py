@@ -19,7 +19,7 @@ from ars import algorithm
 from ars.config import LARGEST, Config, whole_number
 from ars.errors import DivergedError, SettingError, TaskError
 from ars.executors import Batch, Executor, Rollouts, make_executor
-from ars.noise import Stream, direction
+from ars.noise import Stream, check_table_size, direction
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
@@ -35,7 +35,8 @@ def training_batch(config: Config, state: State) -> Batch:
     policy = state.policy(normalised=config.features.normalised, task={})
     return Batch(
         policy.M, policy.mu, policy.sigma, config.nu, config.N, (+1, -1), Stream.TRAINING, config.seed, state.j,
-        config.H, config.shift, gather=config.features.normalised,
+        config.H, config.shift, gather=config.features.normalised and state.j % config.stats_every == 0,
+        table_size=config.table_size,
     )  # fmt: skip
 
 
@@ -47,7 +48,8 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, alg
             f"In iteration {state.j + 1} none of the N = {config.N} directions gave finite rewards: "
             f"try a smaller nu (now {config.nu:g}) or alpha (now {config.alpha:g})."
         )
-    deltas = np.stack([direction(config.seed, state.j, k, *state.M.shape) for k in range(config.N)])
+    shape, size = state.M.shape, config.table_size
+    deltas = np.stack([direction(config.seed, state.j, k, *shape, table_size=size) for k in range(config.N)])
     if config.features.scaled_by_sigma_R:
         step = algorithm.ars_step(state.M, deltas, r_plus, r_minus, alpha=config.alpha, b=config.b)
     else:
@@ -103,13 +105,15 @@ def iterate(
             sigma_R=step.sigma_R,
             reward_mean=float(rewards.mean()),
             reward_max=float(rewards.max()),
-            update_norm=math.sqrt(float(np.square(state.M - before.M).sum())),
+            update_norm=algorithm.norm(state.M - before.M),
             dropped=config.N - len(ks),
             step_taken=step.sigma_R > 0.0,
             evaluation=evaluation,
             measures=measure(policy) if measure else {},
             state=state,
             policy=policy,
+            wire_bytes_out=rollouts.wire[0] if rollouts.wire else None,
+            wire_bytes_in=rollouts.wire[1] if rollouts.wire else None,
         )
 
 
@@ -157,6 +161,8 @@ def new_session(
     workers: int,
     stop: Stop,
     out: str | Path | Callable[[Config], Path] | None = None,
+    executor: str = "local",
+    address: str | None = None,
 ) -> Session:
     """A run from the start: the task's preset, with `settings` instead where given. `out` is its folder, or a
     function that chooses one."""
@@ -169,15 +175,24 @@ def new_session(
             raise SettingError(f"H = {config.H} is longer than {task} lasts: choose H from 1 to {made.time_limit}.")
         if stop.until is not None and not config.eval_every:
             raise SettingError(f"until = {stop.until:g} needs evaluations, and eval_every = 0 has none.")
-        executor = make_executor(made, workers)
-        on_failure.callback(executor.close)
+        check_table_size(config.table_size, made.p, made.n)
+        crew = make_executor(made, workers, kind=executor, address=address)
+        on_failure.callback(crew.close)
         folder = out(config) if callable(out) else out
         run = None if folder is None else Run.create(Path(folder), config, definition, stop)
         on_failure.pop_all()
-    return Session(config, definition, stop, State.initial(made.p, made.n), executor, run, measure_of(made))
+    return Session(config, definition, stop, State.initial(made.p, made.n), crew, run, measure_of(made))
 
 
-def old_session(out: str | Path, *, workers: int, stop: Stop, task: str | None = None) -> Session:
+def old_session(
+    out: str | Path,
+    *,
+    workers: int,
+    stop: Stop,
+    task: str | None = None,
+    executor: str = "local",
+    address: str | None = None,
+) -> Session:
     """A run from its last checkpoint; rules in `stop` replace those that it has."""
     with ExitStack() as on_failure:
         run = Run.open(Path(out))
@@ -191,12 +206,12 @@ def old_session(out: str | Path, *, workers: int, stop: Stop, task: str | None =
         on_failure.callback(made.close)
         if json.loads(json.dumps(made.definition())) != run.definition:
             raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
-        executor = make_executor(made, workers)
-        on_failure.callback(executor.close)
+        crew = make_executor(made, workers, kind=executor, address=address)
+        on_failure.callback(crew.close)
         if stop:
             run.set_stop(stop)
         on_failure.pop_all()
-    return Session(run.config, run.definition, run.stop, run.state, executor, run, measure_of(made))
+    return Session(run.config, run.definition, run.stop, run.state, crew, run, measure_of(made))
 
 
 def train(
@@ -206,20 +221,31 @@ def train(
     iterations: int | None = None,
     workers: int = 1,
     out: str | Path | None = None,
+    executor: str = "local",
+    address: str | None = None,
     **overrides: Any,
 ) -> Generator[Record, None, None]:
     """Train a policy; a generator of Records, each with its `policy`.
 
-    Settings are the paper's (`variant`, `alpha`, `nu`, `N`, `b`, `H`, `shift`), `eval_every`, `eval_episodes`, and
-    the other stopping rules (`episodes`, `timesteps`, `minutes`, `until`); what is not given comes from the task's
-    preset. With `out`, a run folder is written that `resume` can continue. Mistakes raise ArsError at once.
+    Settings are the paper's (`variant`, `alpha`, `nu`, `N`, `b`, `H`, `shift`), `eval_every`, `eval_episodes`, `noise`,
+    `table_size`, `stats_every`, and the other stopping rules (`episodes`, `timesteps`, `minutes`, `until`); what is not
+    given comes from the task's preset. executor="ray" runs on the cluster at `address`, or on a Ray of its own. With
+    `out`, a run folder is written that `resume` can continue. Mistakes raise ArsError at once.
     """
     stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
-    return new_session(task, {"seed": seed, **overrides}, workers=workers, stop=stop, out=out).records()
+    settings = {"seed": seed, **overrides}
+    session = new_session(task, settings, workers=workers, stop=stop, out=out, executor=executor, address=address)
+    return session.records()
 
 
 def resume(
-    out: str | Path, *, workers: int = 1, task: str | None = None, **rules: Any
+    out: str | Path,
+    *,
+    workers: int = 1,
+    task: str | None = None,
+    executor: str = "local",
+    address: str | None = None,
+    **rules: Any,
 ) -> Generator[Record, None, None]:
     """Continue a run to the bits of an uninterrupted one; new stopping rules replace the old.
 
@@ -228,7 +254,8 @@ def resume(
     unknown = sorted(set(rules) - {"iterations", *RULES})
     if unknown:
         raise SettingError(f"{unknown[0]!r} is no stopping rule, and the rest of a run cannot be changed.")
-    return old_session(out, workers=workers, stop=Stop(**_given(rules)), task=task).records()
+    stop = Stop(**_given(rules))
+    return old_session(out, workers=workers, stop=stop, task=task, executor=executor, address=address).records()
 
 
 def evaluate(

@@ -47,7 +47,7 @@ class Batch:
         """π_{j,k,±}.  # Alg. 2, line 5"""
         if sign == 0:
             return LinearPolicy(self.M, self.mu, self.sigma)
-        delta = direction(self.seed, self.j, k, *self.M.shape, self.table_size)
+        delta = direction(self.seed, self.j, k, *self.M.shape, table_size=self.table_size)
         return LinearPolicy(self.M + (sign * self.nu) * delta, self.mu, self.sigma)
 
 

@@ -52,7 +52,7 @@ class Block(NamedTuple):
 
 
 def cut(batch: Batch, cpus: int) -> list[Block]:
-    """Aligned blocks of 2**q directions, many for every CPU; single rollouts where CPUs would have to wait otherwise."""
+    """Aligned blocks of 2**q directions, many for every CPU; single rollouts where CPUs would be idle otherwise."""
     if batch.size < 2 * cpus:
         return [Block(k, k + 1, (sign,)) for k in range(batch.size) for sign in batch.signs]
     q = max(0, (batch.size // (BLOCKS_PER_CPU * cpus)).bit_length() - 1)
@@ -159,7 +159,8 @@ def connect(workers: int, address: str | None) -> bool:
         raise SettingError(f"address = {address!r} must be host:port or auto: train on a machine of the cluster.")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about a change to come
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    ray._private.worker.print_to_stdstream = lambda *_, **__: None  # what became of workers, on our standard output
     try:
         if address is None:
             with _loopback():
@@ -170,7 +171,7 @@ def connect(workers: int, address: str | None) -> bool:
             ray.init(address=address, **quiet)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         where = "Cannot start Ray" if address is None else f"Cannot connect to a Ray cluster at {address}"
-        raise WorkerError(f"{where}: {str(error).strip().partition(chr(10))[0]}") from error
+        raise WorkerError(f"{where}: {_brief(error)}") from error
     return True
 
 
@@ -201,7 +202,8 @@ def nodes() -> dict[str, int]:
         _reach(address)
     except OSError as error:
         raise WorkerError(f"The head of the Ray cluster at {address} is gone. {_GO_ON}") from error
-    found = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]}
+    listed: Any = ray.nodes
+    found = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in listed() if node["Alive"]}
     alive = {node: cpus for node, cpus in found.items() if cpus}
     if not alive:
         raise WorkerError(f"All nodes of the Ray cluster at {address} that have CPUs are gone. {_GO_ON}")
@@ -292,7 +294,7 @@ class RayExecutor:
         except ray.exceptions.RayTaskError as error:  # not an ArsError: those are returned
             raise (error.cause or error) from None
         except ray.exceptions.RayError as error:
-            work.trouble = str(error).strip().partition("\n")[0]
+            work.trouble = _brief(error)
             self._replace(slot, failed_to_start=i is None)
             if i is not None:
                 work.todo.appendleft(i)
@@ -357,6 +359,7 @@ class RayExecutor:
         self._tables.clear()
         if self._connected:
             ray.shutdown()
+        self._connected = False
         forget_tables()
 
 
@@ -374,7 +377,14 @@ class _Work:
         self.trouble = ""
 
 
+def _brief(error: Exception) -> str:
+    """Ray's messages are long."""
+    return " ".join(str(error).strip().partition("\n")[0].split())
+
+
 def _kill(actor: Any) -> None:
+    if not ray.is_initialized():  # Ray would connect to some cluster for this
+        return
     with contextlib.suppress(ray.exceptions.RayError):
         ray.kill(actor)
 
@@ -417,7 +427,7 @@ def run_many(
                 except ray.exceptions.RayTaskError as error:
                     raise (error.cause or error) from None
                 except ray.exceptions.RayError as error:
-                    result = WorkerError(f"The worker of call {i} died: {str(error).strip().partition(chr(10))[0]}")
+                    result = WorkerError(f"The worker of call {i} died: {_brief(error)}")
                 yield i, result
     finally:
         for call in running:

@@ -1,0 +1,442 @@
+"""Ray on two real nodes, separate raylets on this machine: the same bits as one worker, whatever dies."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ars
+from ars.errors import ArsError, SettingError, TaskError, WorkerError
+from ars.executors import Batch, Rollouts, SerialExecutor, make_executor, run_block
+from ars.noise import Stream
+from ars.tasks import make
+
+ray = pytest.importorskip("ray")
+from ars.executors.ray import Block, RayExecutor, connect, cut, pack, put_together, run_many, unpack  # noqa: E402
+
+pytestmark = [
+    # Ray leaves the pipes and log files of the processes that it starts to the garbage collector
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+ARS = str(Path(sys.executable).with_name("ars"))
+TESTS = str(Path(__file__).parents[1])
+DRIFT = "small_envs:Drift"
+SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+
+
+def batch_of(name: str, *, size: int = 5, H: int = 40, gather: bool = True, evaluation: bool = False) -> Batch:
+    task = make(name)
+    rng = np.random.default_rng(3)
+    M, mu, sigma = 0.01 * rng.standard_normal((task.p, task.n)), rng.standard_normal(task.n), np.ones(task.n)
+    task.close()
+    if evaluation:
+        return Batch(M, mu, sigma, 0.0, size, (0,), Stream.EVALUATION, 11, 4, H, 0.0, False)
+    return Batch(M, mu, sigma, 0.05, size, (1, -1), Stream.TRAINING, 11, 4, H, 0.5, gather)
+
+
+def bits(rollouts: Rollouts) -> tuple[bytes, ...]:
+    m = rollouts.moments
+    return tuple(np.asarray(a).tobytes() for a in (rollouts.rewards, rollouts.steps, m.count, m.mean, m.m2))
+
+
+def expected(name: str, batch: Batch) -> tuple[bytes, ...]:
+    executor = SerialExecutor(make(name))
+    try:
+        return bits(executor.run(batch))
+    finally:
+        executor.close()
+
+
+# -- cutting and putting together, without Ray -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 5, 100])
+@pytest.mark.parametrize("size", [1, 3, 64, 100])
+def test_blocks_are_aligned_powers_of_two_that_cover_everything(size: int, cpus: int) -> None:
+    batch = batch_of(DRIFT, size=size)
+    blocks = cut(batch, cpus)
+    units = [(k, sign) for block in blocks for k in range(block.start, block.stop) for sign in block.signs]
+    assert units == batch.units()
+    longest = blocks[0].stop - blocks[0].start
+    assert longest & (longest - 1) == 0
+    assert all(block.start % longest == 0 for block in blocks)
+    assert len(blocks) >= min(2 * size, 2 * cpus)
+
+
+@pytest.mark.parametrize("cpus", [1, 3, 20])
+@pytest.mark.parametrize("gather", [True, False])
+def test_blocks_come_through_the_wire_to_the_same_bits(cpus: int, gather: bool) -> None:
+    """Single rollouts too, where a direction with one non-finite side counts nowhere."""
+    name = "small_envs:SometimesNan"
+    batch, task = batch_of(name, size=26, gather=gather), make(name)
+    whole = run_block(task, batch, 0, 26)
+    assert 0 < np.isnan(whole.rewards).sum() < 52
+    parts = []
+    for block in cut(batch, cpus):
+        one = run_block(task, Batch(**{**vars(batch), "signs": block.signs}), block.start, block.stop)
+        content = pack(one, gather)
+        assert len(content) == 8 * (2 * one.rewards.size + (1 + 2 * 3) * gather)
+        parts.append(unpack(content, block, 3, gather))
+    assert bits(put_together(batch, parts)) == bits(whole)
+
+
+def test_a_block_is_a_plain_tuple_on_the_wire() -> None:
+    assert tuple(Block(0, 4, (1, -1))) == (0, 4, (1, -1))
+
+
+# -- two nodes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A head without CPUs, which the driver talks to; nodes come and go."""
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        patch.setenv("KILL_MARKER", str(tmp_path_factory.mktemp("kill") / "marker"))
+        cluster = Cluster(initialize_head=True, head_node_args={**SMALL, "num_cpus": 0, "include_dashboard": False})
+        try:
+            yield cluster
+        finally:
+            if ray.is_initialized():
+                ray.shutdown()
+            cluster.shutdown()
+
+
+@pytest.fixture
+def cluster(whole_cluster: Any) -> Any:
+    """Two nodes with a CPU each."""
+    while len(whole_cluster.worker_nodes) < 2:
+        whole_cluster.add_node(**SMALL)
+    return whole_cluster
+
+
+@pytest.fixture
+def executor_of(cluster: Any) -> Iterator[Callable[[str], RayExecutor]]:
+    made: list[RayExecutor] = []
+
+    def start(name: str) -> RayExecutor:
+        made.append(RayExecutor(make(name), 1, cluster.address))
+        return made[-1]
+
+    yield start
+    for executor in made:
+        executor.close()
+
+
+def workers_of(node: Any) -> list[int]:
+    """The processes of our actors on a node."""
+    raylet = node.all_processes["raylet"][0].process.pid
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == raylet and (entry / "cmdline").read_bytes().startswith(b"ray::Worker"):
+                found.append(int(entry.name))
+    return found
+
+
+@contextlib.contextmanager
+def during_the_next_iteration(act: Callable[[], object]) -> Iterator[None]:
+    timer = threading.Timer(0.4, act)
+    timer.start()
+    yield
+    assert not timer.is_alive(), "the iteration was over too soon"
+    timer.join()
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("name", ["Hopper-v1", "small_envs:SometimesNan"])
+def test_same_bits_as_one_worker(name: str, executor_of: Callable[[str], RayExecutor]) -> None:
+    """A compiled task on one actor a node, an environment in Python on one a CPU."""
+    executor = executor_of(name)
+    executor.run(batch_of(name, size=200))
+    for batch in (batch_of(name), batch_of(name, size=7, evaluation=True), batch_of(name, size=70, gather=False)):
+        rollouts = executor.run(batch)
+        assert bits(rollouts) == expected(name, batch)
+        assert rollouts.wire is not None
+        p, n = batch.M.shape
+        values = 8 * (p * n + 2 * n)
+        assert values < rollouts.wire[0] < 2 * (values + 600) + 40 * 2 * batch.size
+        assert rollouts.wire[1] == 8 * (2 * rollouts.rewards.size + batch.gather * (1 + 2 * n) * len(cut(batch, 2)))
+
+
+def test_a_worker_and_a_node_are_killed_and_another_joins(
+    cluster: Any, executor_of: Callable[[str], RayExecutor]
+) -> None:
+    """ray#4358 and what else happens in a long run: all of it in mid-iteration, and not a bit changes."""
+    name = "HalfCheetah-v5"
+    batch = batch_of(name, size=24, H=1000)
+    right = expected(name, batch)
+    executor = executor_of(name)
+    first, second = cluster.worker_nodes
+    executor.run(batch)
+    wait_until(lambda: workers_of(first) and workers_of(second))
+    killed = workers_of(first)
+
+    with during_the_next_iteration(lambda: [os.kill(pid, signal.SIGKILL) for pid in killed]):
+        assert bits(executor.run(batch)) == right
+    wait_until(lambda: executor.run(batch) and workers_of(first))  # a new one is there
+    assert killed != workers_of(first)
+
+    with during_the_next_iteration(lambda: cluster.remove_node(first, allow_graceful=False)):
+        assert bits(executor.run(batch)) == right
+    alone = executor.run(batch)
+    assert bits(alone) == right
+
+    third = cluster.add_node(**SMALL)
+    executor.run(batch)
+    wait_until(lambda: workers_of(third))
+
+    def both() -> bool:
+        rollouts = executor.run(batch)
+        assert bits(rollouts) == right
+        assert rollouts.wire is not None
+        assert alone.wire is not None
+        return rollouts.wire[0] > alone.wire[0] + batch.M.nbytes  # the batch went out twice
+
+    wait_until(both)
+
+
+def test_an_environment_that_kills_its_process_once(executor_of: Callable[[str], RayExecutor]) -> None:
+    name = "small_envs:KillsItsProcess"
+    batch = batch_of(name, size=8)
+    executor = executor_of(name)
+    assert bits(executor.run(batch)) == expected(DRIFT, batch)
+    assert Path(os.environ["KILL_MARKER"]).exists()  # it did happen
+
+
+def test_mistakes_arrive_as_they_are(executor_of: Callable[[str], RayExecutor]) -> None:
+    """Without Ray's traceback; and an environment that always kills its process is a sentence in the end."""
+    executor = executor_of("small_envs:Raises")
+    with pytest.raises(TaskError, match=r"^[^\n]*small_envs:Raises[^\n]*the motor is on fire[^\n]*$"):
+        executor.run(batch_of("small_envs:Raises"))
+    executor.close()
+    with pytest.raises(WorkerError, match=r"Workers of small_envs:AlwaysKillsItsProcess died 3 times"):
+        executor_of("small_envs:AlwaysKillsItsProcess").run(batch_of(DRIFT, size=1))
+
+
+def test_the_table_lies_in_the_object_store_of_every_node(executor_of: Callable[[str], RayExecutor]) -> None:
+    batch = Batch(**{**vars(batch_of(DRIFT, size=30)), "table_size": 1_000_000})
+    executor = executor_of(DRIFT)
+    assert bits(executor.run(batch)) == expected(DRIFT, batch)
+    assert len(executor._tables) == 2
+    rollouts = executor.run(batch)
+    assert rollouts.wire is not None
+    assert rollouts.wire[0] < 10_000  # 8 MB are not sent
+    shared = ray.get(next(iter(executor._tables.values())))
+    assert not shared.flags.writeable
+
+
+# -- runs ------------------------------------------------------------------------------------------------------------
+
+
+def command(*words: str, cwd: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": TESTS}
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([ARS, *words], cwd=cwd, env=environment, **pipes)
+
+
+def finish(process: subprocess.Popen[str], code: int = 0) -> str:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == code, err
+    assert "Traceback" not in err
+    return out + err
+
+
+def lines_of(run: Path) -> list[dict[str, Any]]:
+    """The records, without what depends on the machine."""
+    with contextlib.suppress(FileNotFoundError):
+        lines = (run / "records.jsonl").read_text().splitlines()
+        changing = ("seconds", "wire_bytes_out", "wire_bytes_in")
+        return [{k: v for k, v in json.loads(line).items() if k not in changing} for line in lines]
+    return []
+
+
+SETTINGS = ("--N", "6", "--alpha", "0.1", "--nu", "0.3", "--eval-every", "4", "--eval-episodes", "3", "--seed", "5")
+
+
+def test_a_killed_driver_is_resumed_to_the_same_bits(cluster: Any, tmp_path: Path) -> None:
+    """Killed on the cluster, continued there; the whole equals a local run."""
+    there = ("--executor", "ray", "--address", cluster.address)
+    local, run = tmp_path / "local", tmp_path / "run"
+    name = "small_envs:Slow"
+    driver = command("train", name, *SETTINGS, "--iterations", "40", "--out", str(run), *there, cwd=tmp_path)
+    wait_until(lambda: len(lines_of(run)) >= 5)
+    driver.kill()
+    driver.communicate()
+    assert len(lines_of(run)) < 40
+    finish(command("resume", str(run), "--task", name, *there, "--quiet", cwd=tmp_path))
+    last = json.loads((run / "records.jsonl").read_text().splitlines()[-1])
+    assert last["wire_bytes_out"] > 0
+    assert last["wire_bytes_in"] == 8 * (2 * 6 * 2 + 6 * (1 + 2 * 3))
+    finish(command("train", name, *SETTINGS, "--iterations", "40", "--out", str(local), cwd=tmp_path))
+    assert lines_of(run) == lines_of(local)
+    for file in ("policy.npz", "best.npz"):
+        assert (run / file).read_bytes() == (local / file).read_bytes()
+    assert "wire_bytes_out" not in json.loads((local / "records.jsonl").read_text().splitlines()[-1])
+
+
+def test_all_nodes_gone_is_a_sentence_and_the_run_goes_on_without_them(cluster: Any, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    name = "small_envs:Slow"
+    there = ("--executor", "ray", "--address", cluster.address)
+    driver = command(
+        "train", name, *SETTINGS, "--iterations", "400", "--out", str(run), *there, "--quiet", cwd=tmp_path
+    )
+    wait_until(lambda: len(lines_of(run)) >= 3)
+    for node in list(cluster.worker_nodes):
+        cluster.remove_node(node, allow_graceful=False)
+    words = finish(driver, code=2)
+    assert words.startswith("ars: All nodes of the Ray cluster at ")
+    assert "`ars resume`" in words
+    assert words.count("\n") == 1
+    done = len(lines_of(run))
+    again = ("resume", str(run), "--task", name, "--iterations", str(done + 3), "--quiet")
+    finish(command(*again, "--workers", "1", cwd=tmp_path))
+    whole = list(ars.train(name, N=6, alpha=0.1, nu=0.3, eval_every=4, eval_episodes=3, seed=5, iterations=done + 3))
+    assert ars.LinearPolicy.load(run / "policy.npz").M.tobytes() == whole[-1].policy.M.tobytes()
+
+
+def train_and_count(seed: int) -> int:
+    records = list(ars.train(DRIFT, seed=seed, N=2, iterations=3, eval_every=0))
+    if seed == 2:
+        raise TaskError("This one is broken.")
+    return records[-1].timesteps
+
+
+def test_many_runs_side_by_side(cluster: Any) -> None:
+    """Each gives what it gives alone; a mistake ends one of them and not the others."""
+    results = dict(run_many(train_and_count, [0, 1, 2, 3], address=cluster.address))
+    assert sorted(results) == [0, 1, 2, 3]
+    assert isinstance(results[2], TaskError)
+    assert [results[i] for i in (0, 1, 3)] == [train_and_count(i) for i in (0, 1, 3)]
+
+
+# -- a Ray of our own ------------------------------------------------------------------------------------------------
+
+
+def listening(pids: list[int]) -> set[str]:
+    """Addresses, as the kernel writes them, on which any of these processes listens."""
+    sockets = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            sockets |= {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+    rows = [
+        line.split()
+        for file in ("/proc/net/tcp", "/proc/net/tcp6")
+        if Path(file).exists()
+        for line in Path(file).read_text().splitlines()[1:]
+    ]
+    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
+
+
+def test_without_an_address_ray_stays_on_loopback_and_ends_with_us(tmp_path: Path) -> None:
+    """A killed driver leaves no process behind; nobody outside can reach what it started; resume needs no Ray."""
+    run, name = tmp_path / "run", "small_envs:Slow"
+    driver = command("train", name, *SETTINGS, "--iterations", "40", "--out", str(run), "--executor", "ray", "--json",
+                     "--workers", "2", cwd=tmp_path)  # fmt: skip
+    wait_until(lambda: len(lines_of(run)) >= 3)
+    family = descendants(driver.pid)
+    assert len(family) >= 4
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert listening([driver.pid, *family])
+    assert listening([driver.pid, *family]) <= loopback
+    driver.kill()
+    out, _ = driver.communicate()
+    assert all(json.loads(line)["wire_bytes_out"] for line in out.splitlines())
+    wait_until(lambda: not any(alive(pid) for pid in family))
+    finish(command("resume", str(run), "--task", name, "--quiet", "--workers", "1", cwd=tmp_path))
+    assert len(lines_of(run)) == 40
+
+
+def descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.name))
+    found, todo = [], [pid]
+    while todo:
+        found += (new := children.get(todo.pop(), []))
+        todo += new
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# -- settings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1:1", r"Cannot connect to a Ray cluster at 127.0.0.1:1: "),
+        ("nonsense", r"Cannot connect to a Ray cluster at nonsense: "),
+        ("ray://127.0.0.1:10001", r"must be host:port or auto"),
+        ("host.invalid:6379", r"Cannot connect to a Ray cluster at host.invalid:6379: "),
+    ],
+)
+def test_addresses_where_there_is_no_cluster(address: str, words: str) -> None:
+    with pytest.raises(ArsError, match=words) as error:
+        make_executor(make(DRIFT), 1, kind="ray", address=address)
+    assert "\n" not in str(error.value)
+    assert not ray.is_initialized()
+
+
+def test_workers_and_address_contradict(tmp_path: Path) -> None:
+    words = command("train", DRIFT, "--executor", "ray", "--address", "auto", "--workers", "2", cwd=tmp_path)
+    assert "workers = 2 is for this machine" in finish(words, code=2)
+
+
+def test_without_ray_one_sentence_says_what_to_install() -> None:
+    code = """
+import sys
+sys.modules["ray"] = None
+from ars.cli import main
+main(["train", "CartPole-v1", "--executor", "ray", "--iterations", "1"])
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2
+    assert result.stderr == ("ars: The executor ray needs Ray, which is not installed: pip install 'ars-rl[ray]'.\n")
+
+
+def test_a_connection_of_the_users_own_is_left_alone(cluster: Any) -> None:
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        assert not connect(2, None)
+        executor = RayExecutor(make(DRIFT), 2, None)
+        batch = batch_of(DRIFT)
+        assert bits(executor.run(batch)) == expected(DRIFT, batch)
+        executor.close()
+        assert ray.is_initialized()
+    finally:
+        ray.shutdown()
+    with pytest.raises(SettingError):
+        connect(1, "ray://somewhere")
