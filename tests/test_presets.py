@@ -1,11 +1,14 @@
 """The paper's appendix A.2, table 1 and figure 3, typed again from the paper."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ars import presets
 from ars.config import VARIANTS
 from ars.errors import SettingError
+from ars.experiments import preset_trials
 from ars.presets import (
     DEFAULT_PRESET,
     DEFAULT_VARIANT,
@@ -196,3 +199,13 @@ def test_bad_variant_is_a_sentence(variant: Any) -> None:
 def test_unknown_settings_are_named() -> None:
     with pytest.raises(SettingError, match="'step_size'"):
         make_config("Hopper-v5", H=1000, shift=1.0, step_size=0.1)
+
+
+def test_presets_without_a_table_are_the_winners_of_their_trials() -> None:
+    """D6: the paper prints no V1, V1-t and BRS; docs/presets.md says how ours were chosen, and the file shows it."""
+    trials = Path(__file__).parents[1] / "results" / "presets" / "trials.csv"
+    chosen = preset_trials.choose(preset_trials.read(trials))
+    for variant in ("V1", "V1-t", "BRS"):
+        for robot, point in presets.PRESETS[variant].items():
+            winner = chosen.get((variant, robot)) or chosen["V1", robot]  # Swimmer's V1-t is its V1
+            assert winner[0] == point, (variant, robot)

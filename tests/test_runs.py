@@ -309,7 +309,9 @@ def test_killed_at_random_moments(tmp_path: Path, interval: float, iterations: i
                     break
             time.sleep(moments.uniform(0.0, 0.01))  # not always just after a record
             process.kill()
-            printed += list(process.stdout)
+            printed = [
+                line for line in (*printed, *process.stdout) if line.endswith("\n")
+            ]  # the last may be half a line
         kills += process.returncode == -signal.SIGKILL
         with Run.open(out) as run:  # as any other program may do in between
             iteration, seconds = printed[-1].split()

@@ -22,9 +22,8 @@ from ars.executors.processes import end_with_parent
 from ars.noise import Key, Stream, generator
 from ars.presets import GRIDS, Preset, grid
 
-# Not Humanoid: the paper found no policy for it without normalisation (section 4.2), and a trial would take hours.
-EPISODES = {"Swimmer": 200, "Hopper": 3000, "HalfCheetah": 800, "Walker2d": 2000, "Ant": 600}
-POINTS = {"Swimmer": 8, "Hopper": 8, "HalfCheetah": 6, "Walker2d": 4, "Ant": 4}
+EPISODES = {"Swimmer": 200, "Hopper": 3000, "HalfCheetah": 800, "Walker2d": 2000, "Ant": 600, "Humanoid": 2000}
+POINTS = {"Swimmer": 8, "Hopper": 8, "HalfCheetah": 6, "Walker2d": 4, "Ant": 4, "Humanoid": 4}
 SEEDS = {"Swimmer": (1001, 1002), "Hopper": (1001, 1002)}  # one where a run takes long
 EVALUATIONS, EVAL_EPISODES = 8, 10
 # Without sigma_R the step has the rewards' own scale: BRS also tries the grid's alphas over powers of ten.
