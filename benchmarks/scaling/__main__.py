@@ -63,7 +63,8 @@ def report(measured: dict[str, Any], curves: dict[tuple[str, int, int], list[Ite
         f"Measured on {machine}{' (quick)' if measured['quick'] else ''}.",
         "",
         "## Ray against threads, two CPUs",
-        f"{overhead['task']}, N = {overhead['N']}, whole iterations in turns, best of {len(overhead['seconds']['ray'])}: "
+        f"{overhead['task']}, N = {overhead['N']}, whole iterations in turns, "
+        f"best of {len(overhead['seconds']['ray'])}: "
         f"threads {overhead['best']['threads']:.3f} s, Ray {overhead['best']['ray']:.3f} s, "
         f"overhead {100 * overhead['overhead']:.1f} %.",
         "",
@@ -76,10 +77,10 @@ def report(measured: dict[str, Any], curves: dict[tuple[str, int, int], list[Ite
         lines.append(f"| {label} | {row['wire_bytes_out']:,} | {row['wire_bytes_in']:,} | {row['seconds']:.3f} |")
     lines += [
         "",
-        f"In {driver['blocks']} blocks of directions, on one node. For the simulation: {1e3 * driver['call']:.2f} ms of the "
-        f"driver a block, {1e3 * driver['latency']:.2f} ms there and back, {1e6 * driver['merge']:.1f} µs to unpack and "
-        f"merge a part with statistics ({1e6 * driver['merge_without']:.1f} µs without), "
-        f"{1e3 * driver['update']:.1f} ms for the update.",
+        f"In {driver['blocks']} blocks of directions, on one node with two CPUs. The simulation takes from here: "
+        f"{1e3 * driver['call']:.2f} ms of the driver a block, {1e3 * driver['latency']:.2f} ms there and back, "
+        f"{1e6 * driver['merge']:.1f} µs to unpack and merge a block with statistics "
+        f"({1e6 * driver['merge_without']:.1f} µs without), {1e3 * driver['update']:.1f} ms for the update.",
         "",
         "## Rollouts of Humanoid-v5, processor seconds",
         "| phase | mean | longest | mean without statistics | mean steps | longest steps |",
@@ -107,13 +108,14 @@ def report(measured: dict[str, Any], curves: dict[tuple[str, int, int], list[Ite
         last = curves[key][-1]
         lines.append(
             f"- {key[0]}, N = {key[1]}, K = {key[2]}: {cpus} CPUs, {at.seconds:.3f} s, of which the driver works "
-            f"{at.driver:.3f} s and the longest rollout takes {at.longest:.3f} s; with {CPUS[-1]} CPUs {last.seconds:.3f} s."
+            f"{at.driver:.3f} s for {at.blocks:.0f} blocks, and the longest rollout takes {at.longest:.3f} s; "
+            f"with {CPUS[-1]} CPUs {last.seconds:.3f} s."
         )
     lines += [
         "",
         "## Beside what is published",
-        "Minutes to a reward of 6000 on Humanoid-v1 (the paper's tables and section 4.4), and the speed-up over 18 CPUs of",
-        "the same method (ES on Ray: over ES), against ours of one iteration in the simulation.",
+        "Minutes to a reward of 6000 on Humanoid-v1 (the paper's tables and section 4.4), their speed-up over 18 CPUs",
+        "(ES on Ray: over ES), and ours of one iteration in the simulation.",
         "",
         "| | CPUs | minutes | speed-up | ideal | ours, N = 230 | ours, N = 8192 |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -142,8 +144,9 @@ def draw(curves: dict[tuple[str, int, int], list[Iteration]], out: Path) -> None
     colours = {("start", 230): "C0", ("learnt", 230): "C1", ("learnt", LARGE_N): "C2"}
     for (phase, N, k), iterations in curves.items():
         seconds = [iteration.seconds for iteration in iterations]
-        line = "-" if k == 1 else "--"
-        axes.loglog(CPUS, seconds, line, color=colours[phase, N], label=f"{phase}, N = {N}, stats-every {k}")
+        style = "-" if k == 1 else "o"  # the two hardly differ: circles on a line
+        label = f"{phase}, N = {N}, stats-every {k}"
+        axes.loglog(CPUS, seconds, style, color=colours[phase, N], fillstyle="none", markersize=4, label=label)
         if k == 1:
             axes.loglog(CPUS, [seconds[0] / cpus for cpus in CPUS], ":", color=colours[phase, N], linewidth=0.8)
     for cpus, label in ((18, "ARS 18"), (48, "ARS 48"), (1440, "ES 1440"), (8192, "ES on Ray 8192")):

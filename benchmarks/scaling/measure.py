@@ -4,14 +4,16 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import ars
 from ars.config import Config
-from ars.executors import Batch, Executor, cores, make_executor, run_one
-from ars.executors.ray import cut, pack, put_together, unpack
+from ars.executors import Batch, Executor, Rollouts, cores, make_executor, run_one
+from ars.executors.ray import Block, Plan, pack, put_together, unpack
+from ars.moments import Moments
 from ars.presets import make_config
 from ars.records import State
 from ars.tasks import make
@@ -84,8 +86,9 @@ def measure_driver(iterations: int) -> dict[str, Any]:
     task, N = LARGE
     config = settings(task, N, variant="V2", stats_every=2)
     state = State.initial(make(task).p, make(task).n)
+    batch = training_batch(config, state)
+    result: dict[str, Any] = {"task": task, "N": N, "p": state.M.shape[0], "n": state.M.shape[1]}
     executor = make_executor(make(task), 2, kind="ray")
-    result: dict[str, Any] = {"task": task, "N": N, "n": state.M.shape[1], "p": state.M.shape[0]}
     try:
         iteration(config, state, executor)
         for name, at in (("gathering", state), ("without", replace(state, j=1))):
@@ -95,41 +98,27 @@ def measure_driver(iterations: int) -> dict[str, Any]:
                 wire = iteration(config, at, executor)
                 seconds.append(time.process_time() - start)
             result[name] = {"wire_bytes_out": wire[0], "wire_bytes_in": wire[1], "seconds": min(seconds)}
-        result["blocks"] = len(cut(training_batch(config, state), 2))
-        result["call"] = seconds_per_call(executor, state)
-        result["latency"] = latency(executor, state)
+        result["blocks"] = count_blocks(batch)
+        tiny = replace(batch, H=1, gather=False)
+        few, many = (replace(tiny, size=size) for size in (1, N))
+        spent = [best_of(20, partial(executor.run, one), clock=time.process_time) for one in (few, many)]
+        result["call"] = (spent[1] - spent[0]) / (count_blocks(many) - count_blocks(few))
+        result["latency"] = best_of(50, partial(executor.run, few))
     finally:
         executor.close()
-    batch = training_batch(config, state)
-    task_object = make(task)
-    rollouts = [run_one(task_object, batch, 0, sign) for sign in batch.signs]
-    result["update"] = best_of(5, lambda: update(config, state, fake(batch)))
-    result["merge"] = merge_seconds(batch, gather=True) / (2 * N)
-    result["merge_without"] = merge_seconds(replace(batch, gather=False), gather=False) / (2 * N)
-    result["bytes_per_part"] = 8 * (2 + 1 + 2 * result["n"])
-    assert all(rollout.finite for rollout in rollouts)
+    result["update"] = best_of(5, partial(update, config, state, fake(batch)))
+    result["merge"] = merge_seconds(batch)
+    result["merge_without"] = merge_seconds(replace(batch, gather=False))
     return result
 
 
-def seconds_per_call(executor: Executor, state: State) -> float:
-    """Processor seconds of the driver for one block more: rollouts of a single step, many and few."""
-
-    def run(size: int) -> float:
-        batch = replace(_tiny(state), size=size)
-        return best_of(3, lambda: executor.run(batch), clock=time.process_time) / len(cut(batch, 2))
-
-    return run(24)
-
-
-def latency(executor: Executor, state: State) -> float:
-    """Seconds by the clock for one block, there and back."""
-    batch = replace(_tiny(state), size=1)
-    return best_of(20, lambda: executor.run(batch))
-
-
-def _tiny(state: State) -> Batch:
-    task, N = LARGE
-    return replace(training_batch(settings(task, N, variant="V2"), state), H=1, gather=False)
+def count_blocks(batch: Batch) -> int:
+    """On one node with two CPUs."""
+    plan, count = Plan(batch, 2), 0
+    while plan:
+        plan.take(2)
+        count += 1
+    return count
 
 
 def best_of(repetitions: int, call: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -141,25 +130,21 @@ def best_of(repetitions: int, call: Callable[[], object], clock: Callable[[], fl
     return best
 
 
-def fake(batch: Batch) -> Any:
+def fake(batch: Batch) -> Rollouts:
     """Rollouts of the right shape."""
-    from ars.executors import Rollouts
-    from ars.moments import Moments
-
     rng = np.random.default_rng(0)
-    shape = batch.size, len(batch.signs)
-    n = batch.M.shape[1]
+    shape, n = (batch.size, len(batch.signs)), batch.M.shape[1]
     moments = Moments(np.array(20, dtype=np.int64), rng.standard_normal(n), rng.random(n))
     return Rollouts(rng.standard_normal(shape), np.full(shape, 20, dtype=np.int64), moments)
 
 
-def merge_seconds(batch: Batch, *, gather: bool) -> float:
-    """The driver's unpacking and merging of single rollouts."""
-    blocks = cut(batch, 10**6)
-    one = fake(replace(batch, size=1, signs=(1,)))
-    content = pack(one, gather)
-    n = batch.M.shape[1]
-    return best_of(5, lambda: put_together(batch, [unpack(content, block, n, gather) for block in blocks]))
+def merge_seconds(batch: Batch) -> float:
+    """The driver's unpacking and merging of one block, where there are many."""
+    n, gather = batch.M.shape[1], batch.gather
+    content = pack(fake(replace(batch, size=1)), gather)
+    blocks = [Block(k, k + 1, batch.signs) for k in range(batch.size)]
+    seconds = best_of(5, lambda: put_together(batch, [(block, unpack(content, block, n, gather)) for block in blocks]))
+    return seconds / len(blocks)
 
 
 # -- rollouts --------------------------------------------------------------------------------------------------------

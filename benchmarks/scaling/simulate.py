@@ -1,6 +1,7 @@
-"""One iteration on a cluster, event by event: the driver hands out blocks, CPUs run them, the driver takes them in.
+"""One iteration on a cluster, event by event: the driver hands out blocks, nodes run them, the driver takes them in.
 
-The cutting into blocks is the executor's own; times of rollouts and costs of the driver are measured (measure.py).
+How it is cut into blocks is the executor's own code; times of rollouts and costs of the driver are measured
+(measure.py); nodes and network are assumed (below).
 """
 
 import heapq
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.executors import Batch
-from ars.executors.ray import cut
+from ars.executors.ray import Block, Plan, wants_more
 from ars.noise import Stream
 
 CPUS_PER_NODE = 48  # the paper's m5.24xlarge
@@ -32,11 +33,12 @@ class Costs:
 
 
 class Iteration(NamedTuple):
-    """Seconds of one iteration; how long the driver worked; the longest rollout."""
+    """Seconds of one iteration; how long the driver worked; the longest rollout; blocks."""
 
     seconds: float
     driver: float
     longest: float
+    blocks: float
 
 
 def costs(measured: dict[str, Any], *, gather: bool, N: int) -> Costs:
@@ -50,34 +52,62 @@ def costs(measured: dict[str, Any], *, gather: bool, N: int) -> Costs:
     )
 
 
-def simulate(times: NDArray[np.float64], cpus: int, N: int, cost: Costs) -> Iteration:
+class Node:
+    """`threads` CPUs that take the rollouts of its blocks one by one, in order."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads, self.blocks, self.rollouts = threads, 0, 0
+        self._free = [0.0] * threads  # when each thread has nothing more to do
+
+    def run(self, times: NDArray[np.float64], arrival: float) -> float:
+        """When all of these rollouts are done."""
+        ends = []
+        for seconds in times.ravel().tolist():
+            ends.append(max(heapq.heappop(self._free), arrival) + seconds)
+            heapq.heappush(self._free, ends[-1])
+        return max(ends)
+
+
+def nodes_of(cpus: int) -> list[Node]:
+    whole, rest = divmod(cpus, CPUS_PER_NODE)
+    return [Node(CPUS_PER_NODE) for _ in range(whole)] + ([Node(rest)] if rest else [])
+
+
+def simulate(times: NDArray[np.float64], cpus: int, cost: Costs) -> Iteration:
     """One iteration whose 2N rollouts take `times`: (N, 2)."""
+    N = len(times)
     batch = Batch(np.zeros((1, 1)), np.zeros(1), np.ones(1), 1.0, N, (1, -1), Stream.TRAINING, 0, 0, 1, 0.0, True)
-    blocks = cut(batch, cpus)
-    column = {1: 0, -1: 1}
-    work = deque(
-        float(times[block.start : block.stop, [column[sign] for sign in block.signs]].sum()) for block in blocks
-    )
-    nodes = -(-cpus // CPUS_PER_NODE)
-    clock = cost.batch_bytes * nodes / BANDWIDTH  # until the batch is everywhere
-    busy = 0.0
-    returns: list[float] = []  # when results arrive
-
-    def hand_out() -> None:
-        nonlocal clock, busy
-        clock += cost.call / 2
+    plan, nodes = Plan(batch, cpus), nodes_of(cpus)
+    clock = cost.batch_bytes * len(nodes) / BANDWIDTH  # until the batch is everywhere
+    busy, blocks = 0.0, 0
+    answers: list[tuple[float, int, Block]] = []  # when they arrive, from which node
+    hungry = deque(range(len(nodes)))
+    while plan or answers:
+        while plan and hungry:
+            i = hungry.popleft()
+            node, block = nodes[i], plan.take(nodes[i].threads)
+            clock += cost.call / 2
+            busy += cost.call / 2
+            blocks += 1
+            node.blocks += 1
+            node.rollouts += block.rollouts
+            end = node.run(_of(times, block), clock + cost.latency / 2)
+            heapq.heappush(answers, (end + cost.latency / 2, i, block))
+            if wants_more(node.threads, node.blocks, node.rollouts):
+                hungry.append(i)
+        arrival, i, block = heapq.heappop(answers)
+        nodes[i].blocks -= 1
+        nodes[i].rollouts -= block.rollouts
+        clock = max(clock, arrival) + cost.call / 2
         busy += cost.call / 2
-        heapq.heappush(returns, clock + cost.latency + work.popleft())
+        if i not in hungry:
+            hungry.append(i)
+    end = cost.merge * blocks + cost.update
+    return Iteration(clock + end, busy + end, float(times.max()), blocks)
 
-    while work and len(returns) < cpus:
-        hand_out()
-    while returns:
-        clock = max(clock, heapq.heappop(returns)) + cost.call / 2
-        busy += cost.call / 2
-        if work:
-            hand_out()
-    end = cost.merge * len(blocks) + cost.update
-    return Iteration(clock + end, busy + end, float(times.max()))
+
+def _of(times: NDArray[np.float64], block: Block) -> NDArray[np.float64]:
+    return times[block.start : block.stop, [(1, -1).index(sign) for sign in block.signs]]
 
 
 def curve(measured: dict[str, Any], phase: str, N: int, *, gather: bool, repetitions: int = 20) -> list[Iteration]:
@@ -86,9 +116,7 @@ def curve(measured: dict[str, Any], phase: str, N: int, *, gather: bool, repetit
     found = np.array(measured["rollouts"][phase]["seconds" if gather else "seconds_without"])
     cost = costs(measured, gather=gather, N=N)
     samples = [rng.choice(found, (N, 2)) for _ in range(repetitions)]
-    return [
-        Iteration(*np.mean([simulate(times, cpus, N, cost) for times in samples], axis=0).tolist()) for cpus in CPUS
-    ]
+    return [Iteration(*np.mean([simulate(times, cpus, cost) for times in samples], axis=0).tolist()) for cpus in CPUS]
 
 
 def mixed(gathering: list[Iteration], without: list[Iteration], K: int) -> list[Iteration]:

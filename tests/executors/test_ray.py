@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,7 @@ from ars.noise import Stream
 from ars.tasks import make
 
 ray = pytest.importorskip("ray")
-from ars.executors.ray import Block, RayExecutor, connect, cut, pack, put_together, run_many, unpack  # noqa: E402
-
-pytestmark = [
-    # Ray leaves the pipes and log files of the processes that it starts to the garbage collector
-    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+from ars.executors.ray import Block, Plan, RayExecutor, connect, pack, put_together, run_many, unpack  # noqa: E402
 
 ARS = str(Path(sys.executable).with_name("ars"))
 TESTS = str(Path(__file__).parents[1])
@@ -63,38 +57,61 @@ def expected(name: str, batch: Batch) -> tuple[bytes, ...]:
 # -- cutting and putting together, without Ray -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cpus", [1, 2, 5, 100])
-@pytest.mark.parametrize("size", [1, 3, 64, 100])
-def test_blocks_are_aligned_powers_of_two_that_cover_everything(size: int, cpus: int) -> None:
+def cut(batch: Batch, workers: list[int], losses: float = 0.0) -> list[Block]:
+    """What workers with these threads get if they ask in random order and some of them die."""
+    plan, rng = Plan(batch, sum(workers)), np.random.default_rng(batch.size)
+    blocks = []
+    while plan:
+        block = plan.take(workers[rng.integers(len(workers))])
+        if rng.random() < losses:
+            plan.give_back(block)
+        else:
+            blocks.append(block)
+    return blocks
+
+
+WORKERS = [[1], [2], [48], [1, 1], [1] * 70, [2, 7], [1, 48, 3], [48] * 4]
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=str)
+@pytest.mark.parametrize("size", [1, 3, 64, 100, 230])
+def test_blocks_are_aligned_powers_of_two_that_cover_everything(size: int, workers: list[int]) -> None:
     batch = batch_of(DRIFT, size=size)
-    blocks = cut(batch, cpus)
+    blocks = cut(batch, workers, losses=0.2)
     units = [(k, sign) for block in blocks for k in range(block.start, block.stop) for sign in block.signs]
-    assert units == batch.units()
-    longest = blocks[0].stop - blocks[0].start
-    assert longest & (longest - 1) == 0
-    assert all(block.start % longest == 0 for block in blocks)
-    assert len(blocks) >= min(2 * size, 2 * cpus)
+    assert sorted(units) == sorted(batch.units())
+    for block in blocks:
+        length = 1 << (block.stop - block.start - 1).bit_length()  # the last may be shorter
+        assert block.start % length == 0
+        assert block.stop - block.start == length or block.stop == size
+    if sum(workers) < size:
+        assert all(block.signs == (1, -1) for block in blocks)
 
 
-@pytest.mark.parametrize("cpus", [1, 3, 20])
+def test_few_messages_and_a_fine_end() -> None:
+    """Humanoid's 230 directions on two threads take eight messages; the last of them is a single direction."""
+    blocks = cut(batch_of(DRIFT, size=230), [2])
+    assert len(blocks) == 8
+    assert blocks[0].stop == 128
+    assert blocks[-1].stop - blocks[-1].start == 1
+    assert len(cut(batch_of(DRIFT, size=230), [48] * 4)) <= 30
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=str)
 @pytest.mark.parametrize("gather", [True, False])
-def test_blocks_come_through_the_wire_to_the_same_bits(cpus: int, gather: bool) -> None:
+def test_blocks_come_through_the_wire_to_the_same_bits(workers: list[int], gather: bool) -> None:
     """Single rollouts too, where a direction with one non-finite side counts nowhere."""
     name = "small_envs:SometimesNan"
-    batch, task = batch_of(name, size=26, gather=gather), make(name)
-    whole = run_block(task, batch, 0, 26)
-    assert 0 < np.isnan(whole.rewards).sum() < 52
+    batch, task = batch_of(name, size=53, gather=gather), make(name)
+    whole = run_block(task, batch, 0, 53)
+    assert 0 < np.isnan(whole.rewards).sum() < 106
     parts = []
-    for block in cut(batch, cpus):
-        one = run_block(task, Batch(**{**vars(batch), "signs": block.signs}), block.start, block.stop)
+    for block in cut(batch, workers, losses=0.2):
+        one = run_block(task, replace(batch, signs=block.signs), block.start, block.stop)
         content = pack(one, gather)
         assert len(content) == 8 * (2 * one.rewards.size + (1 + 2 * 3) * gather)
-        parts.append(unpack(content, block, 3, gather))
-    assert bits(put_together(batch, parts)) == bits(whole)
-
-
-def test_a_block_is_a_plain_tuple_on_the_wire() -> None:
-    assert tuple(Block(0, 4, (1, -1))) == (0, 4, (1, -1))
+        parts.append((block, unpack(content, block, 3, gather)))
+    assert bits(put_together(batch, parts[::-1])) == bits(whole)
 
 
 # -- two nodes -------------------------------------------------------------------------------------------------------
@@ -179,7 +196,8 @@ def test_same_bits_as_one_worker(name: str, executor_of: Callable[[str], RayExec
         p, n = batch.M.shape
         values = 8 * (p * n + 2 * n)
         assert values < rollouts.wire[0] < 2 * (values + 600) + 40 * 2 * batch.size
-        assert rollouts.wire[1] == 8 * (2 * rollouts.rewards.size + batch.gather * (1 + 2 * n) * len(cut(batch, 2)))
+        numbers, statistics = 2 * rollouts.rewards.size, batch.gather * (1 + 2 * n)
+        assert 8 * (numbers + statistics) <= rollouts.wire[1] <= 8 * (numbers + statistics * batch.size)
 
 
 def test_a_worker_and_a_node_are_killed_and_another_joins(
@@ -233,15 +251,17 @@ def test_mistakes_arrive_as_they_are(executor_of: Callable[[str], RayExecutor]) 
     with pytest.raises(TaskError, match=r"^[^\n]*small_envs:Raises[^\n]*the motor is on fire[^\n]*$"):
         executor.run(batch_of("small_envs:Raises"))
     executor.close()
-    with pytest.raises(WorkerError, match=r"Workers of small_envs:AlwaysKillsItsProcess died 3 times"):
-        executor_of("small_envs:AlwaysKillsItsProcess").run(batch_of(DRIFT, size=1))
+    with pytest.raises(
+        WorkerError, match=r"Workers of small_envs:AlwaysKillsItsProcess died 3 times while they ran direction \d"
+    ):
+        executor_of("small_envs:AlwaysKillsItsProcess").run(batch_of(DRIFT, size=4))
 
 
 def test_the_table_lies_in_the_object_store_of_every_node(executor_of: Callable[[str], RayExecutor]) -> None:
-    batch = Batch(**{**vars(batch_of(DRIFT, size=30)), "table_size": 1_000_000})
+    batch = replace(batch_of(DRIFT, size=30), table_size=1_000_000)
     executor = executor_of(DRIFT)
     assert bits(executor.run(batch)) == expected(DRIFT, batch)
-    assert len(executor._tables) == 2
+    assert len(executor._tables) >= 2  # one that just died may not be known as dead
     rollouts = executor.run(batch)
     assert rollouts.wire is not None
     assert rollouts.wire[0] < 10_000  # 8 MB are not sent
@@ -290,7 +310,7 @@ def test_a_killed_driver_is_resumed_to_the_same_bits(cluster: Any, tmp_path: Pat
     finish(command("resume", str(run), "--task", name, *there, "--quiet", cwd=tmp_path))
     last = json.loads((run / "records.jsonl").read_text().splitlines()[-1])
     assert last["wire_bytes_out"] > 0
-    assert last["wire_bytes_in"] == 8 * (2 * 6 * 2 + 6 * (1 + 2 * 3))
+    assert 8 * (2 * 6 * 2 + 2 * (1 + 2 * 3)) <= last["wire_bytes_in"] <= 8 * (2 * 6 * 2 + 6 * (1 + 2 * 3))
     finish(command("train", name, *SETTINGS, "--iterations", "24", "--out", str(local), cwd=tmp_path))
     assert lines_of(run) == lines_of(local)
     for file in ("policy.npz", "best.npz"):

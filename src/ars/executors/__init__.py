@@ -1,7 +1,7 @@
 """Executors: run(batch) → rollouts, ordered by k whatever the order of arrival.
 
 A batch is all a worker needs to produce any of its rollouts; blocks of it may run anywhere, and `join` puts them
-together with the same bits for every way of cutting into blocks of `block` = 2**q directions.
+together with the same bits for every way of cutting into blocks of 2**q directions.
 """
 
 import os
@@ -39,9 +39,9 @@ class Batch:
     gather: bool
     table_size: int = 0  # of the shared noise table that directions come from; 0: from counters
 
-    def units(self) -> list[tuple[int, int]]:
-        """(k, sign) of every rollout, in order."""
-        return [(k, sign) for k in range(self.size) for sign in self.signs]
+    def units(self, start: int = 0, stop: int | None = None) -> list[tuple[int, int]]:
+        """(k, sign) of every rollout, or of directions start … stop − 1, in order."""
+        return [(k, sign) for k in range(start, self.size if stop is None else stop) for sign in self.signs]
 
     def policy(self, k: int, sign: int) -> LinearPolicy:
         """π_{j,k,±}.  # Alg. 2, line 5"""
@@ -86,21 +86,24 @@ def assemble(batch: Batch, rollouts: list[Rollout]) -> Rollouts:
 
 def run_block(task: Task, batch: Batch, start: int, stop: int) -> Rollouts:
     """Directions start … stop − 1."""
-    units = [(k, sign) for k in range(start, stop) for sign in batch.signs]
-    return assemble(batch, [run_one(task, batch, k, sign) for k, sign in units])
-
-
-def blocks_of(size: int, block: int) -> list[tuple[int, int]]:
-    """[0, size) cut into aligned blocks."""
-    return [(start, min(start + block, size)) for start in range(0, size, block)]
+    return assemble(batch, [run_one(task, batch, k, sign) for k, sign in batch.units(start, stop)])
 
 
 def join(parts: list[Rollouts]) -> Rollouts:
-    """Blocks in the order of k as one."""
+    """Blocks in the order of k as one: each of 2**q directions, q its own, from a multiple of 2**q on; the last may be
+    shorter. Merged as `merge_tree` would merge the rollouts: blocks of equal length are siblings in its tree."""
+    merged: list[tuple[int, Moments]] = []  # (length, moments), lengths descending
+    for part in parts:
+        length, moments = len(part.rewards), part.moments
+        while merged and merged[-1][0] == length:
+            moments = merged.pop()[1].merge(moments)
+            length *= 2
+        merged.append((length, moments))
+    total = merged.pop()[1]
+    while merged:
+        total = merged.pop()[1].merge(total)
     return Rollouts(
-        np.concatenate([part.rewards for part in parts]),
-        np.concatenate([part.steps for part in parts]),
-        merge_tree(stack([part.moments for part in parts])),
+        np.concatenate([part.rewards for part in parts]), np.concatenate([part.steps for part in parts]), total
     )
 
 
@@ -119,7 +122,11 @@ class SerialExecutor:
         self._task = task
 
     def run(self, batch: Batch) -> Rollouts:
-        return run_block(self._task, batch, 0, batch.size)
+        return self.run_block(batch, 0, batch.size)
+
+    def run_block(self, batch: Batch, start: int, stop: int) -> Rollouts:
+        """Directions start … stop − 1."""
+        return run_block(self._task, batch, start, stop)
 
     def close(self) -> None:
         self._task.close()

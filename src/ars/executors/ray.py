@@ -12,18 +12,18 @@ import pickle
 import socket
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ars.errors import ArsError, SettingError, WorkerError
-from ars.executors import Batch, Rollouts, blocks_of, cores, join, run_block
+from ars.executors import Batch, Rollouts, SerialExecutor, cores, join
 from ars.executors.processes import MOST_DEATHS, use_one_thread
+from ars.executors.threads import ThreadExecutor
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import draw_table, forget_tables, keep_table
 from ars.tasks import Task, make
@@ -35,7 +35,7 @@ try:
 except ModuleNotFoundError as error:
     raise WorkerError("The executor ray needs Ray, which is not installed: pip install 'ars-rl[ray]'.") from error
 
-BLOCKS_PER_CPU = 12  # at least, where there are enough directions: short and long episodes balance
+MOST_BLOCKS = 8  # that a worker runs at a time
 PATIENCE = 1.0  # seconds without news, after which we look whether the cluster is still there
 START_SECONDS = 300.0  # for the first worker: another job may hold the CPUs
 
@@ -50,30 +50,77 @@ class Block(NamedTuple):
     stop: int
     signs: tuple[int, ...]
 
-
-def cut(batch: Batch, cpus: int) -> list[Block]:
-    """Aligned blocks of 2**q directions, many for every CPU; single rollouts where CPUs would be idle otherwise."""
-    if batch.size < 2 * cpus:
-        return [Block(k, k + 1, (sign,)) for k in range(batch.size) for sign in batch.signs]
-    q = max(0, (batch.size // (BLOCKS_PER_CPU * cpus)).bit_length() - 1)
-    return [Block(start, stop, batch.signs) for start, stop in blocks_of(batch.size, 2**q)]
+    @property
+    def rollouts(self) -> int:
+        return (self.stop - self.start) * len(self.signs)
 
 
-def put_together(batch: Batch, parts: list[Rollouts]) -> Rollouts:
-    """The parts of all blocks, in their order, as one."""
-    signs = len(batch.signs)
-    if parts[0].rewards.shape[1] < signs:
-        parts = [_join_signs(parts[i : i + signs]) for i in range(0, len(parts), signs)]
-    return join(parts)
+class Plan:
+    """Cuts a batch into aligned blocks while workers ask for them: large ones first, so that few messages suffice, then
+    smaller and smaller ones, so that short and long episodes balance."""
+
+    def __init__(self, batch: Batch, cpus: int) -> None:
+        self._N, self._signs, self._cpus = batch.size, batch.signs, cpus
+        self._next = 0  # direction
+        self._halves: list[Block] = []  # single rollouts of a direction, where CPUs would be idle otherwise
+        self._lost: list[Block] = []  # to be run again
+
+    def __bool__(self) -> bool:
+        """Whether there is anything left to hand out."""
+        return bool(self._lost or self._halves or self._next < self._N)
+
+    def take(self, threads: int) -> Block:
+        """The next block, for a worker with that many threads: two thirds of its share of what is left, rounded."""
+        for waiting in (self._lost, self._halves):
+            if waiting:
+                return waiting.pop()
+        start, left = self._next, self._N - self._next
+        if threads == 1 and self._cpus > self._N:
+            self._next += 1
+            self._halves = [Block(start, start + 1, (sign,)) for sign in self._signs]
+            return self._halves.pop()
+        size = power_of_two(max(2 * left * threads // (3 * self._cpus), threads // 2, 1))
+        if start:
+            size = min(size, start & -start)  # aligned
+        self._next = min(start + size, self._N)
+        return Block(start, self._next, self._signs)
+
+    def give_back(self, block: Block) -> None:
+        """To be run again, in two parts: others may take one of them, and what kills workers is found in the end."""
+        length = block.stop - block.start
+        middle = block.start + power_of_two(length - 1) if length > 1 else block.start
+        parts = [Block(middle, block.stop, block.signs), Block(block.start, middle, block.signs)]
+        self._lost += [part for part in parts if part.rollouts]
 
 
-def _join_signs(parts: list[Rollouts]) -> Rollouts:
-    """One direction from its rollouts, as `assemble` has it."""
-    rewards = np.hstack([part.rewards for part in parts])
+def wants_more(threads: int, blocks: int, rollouts: int) -> bool:
+    """Whether a worker that has so much should get another block, so that no thread waits for the next message."""
+    return blocks < 2 or (rollouts < 2 * threads and blocks < MOST_BLOCKS)
+
+
+def power_of_two(number: int) -> int:
+    """The largest that is not above a number."""
+    return 1 << (number.bit_length() - 1)
+
+
+def put_together(batch: Batch, parts: list[tuple[Block, Rollouts]]) -> Rollouts:
+    """All blocks as one."""
+    by_start: dict[int, dict[tuple[int, ...], Rollouts]] = {}
+    for block, rollouts in parts:
+        by_start.setdefault(block.start, {})[block.signs] = rollouts
+    return join([_join_signs(batch, by_start[start]) for start in sorted(by_start)])
+
+
+def _join_signs(batch: Batch, found: dict[tuple[int, ...], Rollouts]) -> Rollouts:
+    """A block as it is, or one direction from its single rollouts, as `assemble` has it."""
+    if batch.signs in found:
+        return found[batch.signs]
+    parts = [found[sign,] for sign in batch.signs]
+    rewards, steps = np.hstack([part.rewards for part in parts]), np.hstack([part.steps for part in parts])
     moments = merge_tree(stack([part.moments for part in parts]))
     if not np.isfinite(rewards).all():  # D3
         moments = Moments.empty(len(moments.mean))
-    return Rollouts(rewards, np.hstack([part.steps for part in parts]), moments)
+    return Rollouts(rewards, steps, moments)
 
 
 def pack(rollouts: Rollouts, gather: bool) -> bytes:
@@ -86,14 +133,14 @@ def pack(rollouts: Rollouts, gather: bool) -> bytes:
 def unpack(content: bytes, block: Block, n: int, gather: bool) -> Rollouts:
     """The inverse."""
     shape = block.stop - block.start, len(block.signs)
-    size = shape[0] * shape[1]
+    count = shape[0] * shape[1]
     numbers: NDArray[np.float64] = np.frombuffer(content, np.float64)
     counts: NDArray[np.int64] = np.frombuffer(content, np.int64)
     moments = Moments.empty(n)
     if gather:
-        mean, m2 = numbers[2 * size + 1 :].reshape(2, n)
-        moments = Moments(counts[2 * size].reshape(()), mean, m2)
-    return Rollouts(numbers[:size].reshape(shape), counts[size : 2 * size].reshape(shape), moments)
+        mean, m2 = numbers[2 * count + 1 :].reshape(2, n)
+        moments = Moments(counts[2 * count].reshape(()), mean, m2)
+    return Rollouts(numbers[:count].reshape(shape), counts[count : 2 * count].reshape(shape), moments)
 
 
 # -- in the workers --------------------------------------------------------------------------------------------------
@@ -103,8 +150,7 @@ class Worker:
     """A process on some node with a task for each of its threads. A mistake is returned, not raised: it then arrives as
     it is, without the traceback that Ray puts around it."""
 
-    def __init__(self) -> None:
-        self._idle: SimpleQueue[Task] = SimpleQueue()
+    _executor: SerialExecutor | ThreadExecutor
 
     def start(
         self, path: list[str], name: str, threads: int, table: tuple[int, int], numbers: NDArray[np.float64] | None
@@ -114,22 +160,18 @@ class Worker:
         if numbers is not None:
             keep_table(*table, numbers)
         try:
-            for _ in range(threads):
-                self._idle.put(make(name))
+            tasks = [make(name) for _ in range(threads)]
         except ArsError as error:
             return error
+        self._executor = SerialExecutor(tasks[0]) if threads == 1 else ThreadExecutor(tasks[0], tasks[1:])
         return versions()
 
-    def run(self, payload: bytes, block: tuple[int, int, tuple[int, ...]]) -> bytes | ArsError:
-        start, stop, signs = block
+    def run(self, payload: bytes, start: int, stop: int, signs: tuple[int, ...]) -> bytes | ArsError:
         batch: Batch = replace(pickle.loads(payload), signs=signs)
-        task = self._idle.get()
         try:
-            return pack(run_block(task, batch, start, stop), batch.gather)
+            return pack(self._executor.run_block(batch, start, stop), batch.gather)
         except ArsError as error:
             return error
-        finally:
-            self._idle.put(task)
 
 
 def _prepare(path: list[str]) -> None:
@@ -228,7 +270,8 @@ class Slot:
     threads: int
     actor: Any = None
     ready: bool = False
-    load: int = 0  # blocks handed out
+    blocks: int = 0  # that it has
+    rollouts: int = 0  # in these blocks
     failures: int = 0  # to start, in a row
 
 
@@ -248,11 +291,10 @@ class RayExecutor:
         if batch.table_size:
             self._table = batch.seed, batch.table_size
         self._follow_nodes()
-        blocks = cut(batch, sum(slot.threads for slot in self._slots.values()))
         payload = pickle.dumps(batch)
-        work = _Work(blocks, ray.put(payload))
+        work = _Work(Plan(batch, sum(slot.threads for slot in self._slots.values())), ray.put(payload))
         started = time.monotonic()
-        while len(work.results) < len(blocks):
+        while work.plan or work.running:
             self._hand_out(work)
             waiting = [*work.running, *self._starting]
             if not waiting:
@@ -264,51 +306,56 @@ class RayExecutor:
                     raise WorkerError(f"No CPU of the Ray cluster became free in {START_SECONDS:g} seconds.")
             for call in done:
                 self._take(call, work)
-        received = [work.results[i] for i in range(len(blocks))]
         n = batch.M.shape[1]
-        parts = [unpack(part, block, n, batch.gather) for part, block in zip(received, blocks, strict=True)]
+        parts = [(block, unpack(content, block, n, batch.gather)) for block, content in work.results.items()]
         sent = len(work.nodes) * len(payload) + work.sent
-        return replace(put_together(batch, parts), wire=(sent, sum(map(len, received))))
+        return replace(put_together(batch, parts), wire=(sent, sum(map(len, work.results.values()))))
 
     def _hand_out(self, work: "_Work") -> None:
-        """A block for every idle thread, then one more for every worker so that it need not wait for the next; but not
-        when few are left, which others could run earlier."""
+        """A block for every worker that has none, then more for those that could use more."""
         ready = [slot for slot in self._slots.values() if slot.ready]
-        cpus = sum(slot.threads for slot in ready)
-        for ahead in (0, 1):
-            for slot in ready:
-                while work.todo and slot.load < slot.threads + ahead and (not ahead or len(work.todo) > cpus):
-                    i = work.todo.popleft()
-                    call = slot.actor.run.remote(work.payload, tuple(work.blocks[i]))
-                    slot.load += 1
-                    work.running[call] = slot, i
-                    work.nodes.add(slot.node)
-                    work.sent += len(pickle.dumps(tuple(work.blocks[i])))
+        for slot in ready:
+            if work.plan and not slot.blocks:
+                self._send(slot, work)
+        for slot in ready:
+            while work.plan and wants_more(slot.threads, slot.blocks, slot.rollouts):
+                self._send(slot, work)
+
+    def _send(self, slot: Slot, work: "_Work") -> None:
+        block = work.plan.take(slot.threads)
+        call = slot.actor.run.remote(work.payload, *block)
+        slot.blocks += 1
+        slot.rollouts += block.rollouts
+        work.running[call] = slot, block
+        work.nodes.add(slot.node)
+        work.sent += len(pickle.dumps(tuple(block)))
 
     def _take(self, call: Any, work: "_Work") -> None:
         """What a call brought: a result, a worker that is ready, a mistake of the task's, or a death."""
-        slot, i = work.running.pop(call, None) or (self._starting.pop(call), None)
-        slot.load -= i is not None
+        slot, block = work.running.pop(call, None) or (self._starting.pop(call), None)
+        if block is not None:
+            slot.blocks -= 1
+            slot.rollouts -= block.rollouts
         try:
             answer = ray.get(call)
         except ray.exceptions.RayTaskError as error:  # not an ArsError: those are returned
             raise (error.cause or error) from None
         except ray.exceptions.RayError as error:
             work.trouble = _brief(error)
-            self._replace(slot, failed_to_start=i is None)
-            if i is not None:
-                work.todo.appendleft(i)
-                work.deaths[i] += 1
-                if work.deaths[i] >= MOST_DEATHS:
+            self._replace(slot, failed_to_start=block is None)
+            if block is not None:
+                work.plan.give_back(block)
+                work.deaths[block] += 1
+                if work.deaths[block] >= MOST_DEATHS:
                     raise WorkerError(
-                        f"Workers of {self._name} died {MOST_DEATHS} times in a row while they ran direction "
-                        f"{work.blocks[i].start}: {work.trouble}"
+                        f"Workers of {self._name} died {MOST_DEATHS} times while they ran direction {block.start}: "
+                        f"{work.trouble}"
                     ) from error
             return
         if isinstance(answer, ArsError):
             raise answer
-        if i is not None:
-            work.results[i] = answer
+        if block is not None:
+            work.results[block] = answer
         else:
             _check_versions(answer)
             slot.ready, slot.failures = True, 0
@@ -336,7 +383,8 @@ class RayExecutor:
                 self._tables[slot.node] = draw.remote(*self._table)
             table = self._tables[slot.node]
         threads = slot.threads
-        options = {"num_cpus": threads, "max_concurrency": threads, "scheduling_strategy": where}
+        at_once = 1 if threads == 1 else MOST_BLOCKS
+        options = {"num_cpus": threads, "max_concurrency": at_once, "scheduling_strategy": where}
         slot.actor = ray.remote(Worker).options(**options).remote()
         self._starting[slot.actor.start.remote(sys.path, self._name, threads, self._table, table)] = slot
 
@@ -366,12 +414,11 @@ class RayExecutor:
 class _Work:
     """A batch under way."""
 
-    def __init__(self, blocks: list[Block], payload: Any) -> None:
-        self.blocks, self.payload = blocks, payload
-        self.todo = deque(range(len(blocks)))
-        self.running: dict[Any, tuple[Slot, int]] = {}
-        self.results: dict[int, bytes] = {}
-        self.deaths: Counter[int] = Counter()  # of workers, by the block that they ran
+    def __init__(self, plan: Plan, payload: Any) -> None:
+        self.plan, self.payload = plan, payload
+        self.running: dict[Any, tuple[Slot, Block]] = {}
+        self.results: dict[Block, bytes] = {}
+        self.deaths: Counter[Block] = Counter()  # of workers, by the block that they ran
         self.nodes: set[str] = set()  # that the batch went to
         self.sent = 0  # bytes, besides the batch
         self.trouble = ""

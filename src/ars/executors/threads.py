@@ -19,7 +19,12 @@ class ThreadExecutor:
         self._pool = ThreadPoolExecutor(len(self._tasks), thread_name_prefix="ars")
 
     def run(self, batch: Batch) -> Rollouts:
-        futures = [self._pool.submit(self._run, batch, k, sign) for k, sign in batch.units()]
+        return self.run_block(batch, 0, batch.size)
+
+    def run_block(self, batch: Batch, start: int, stop: int) -> Rollouts:
+        """Directions start … stop − 1."""
+        units = batch.units(start, stop)
+        futures = [self._pool.submit(self._run, batch, k, sign) for k, sign in units]
         try:
             return assemble(batch, [future.result() for future in futures])
         except BaseException:
