@@ -339,7 +339,9 @@ def _run(session: "Session", *, as_json: bool, quiet: bool) -> int:
 
     out = Console(stderr=as_json, highlight=False, soft_wrap=True)
     folder = session.run.path if session.run else Path()
-    again = f"ars resume {_shell(folder)}" + (f" --task {session.config.task}" if ":" in session.config.task else "")
+    again = f"{_command()} resume {_shell(folder)}" + (
+        f" --task {session.config.task}" if ":" in session.config.task else ""
+    )
     if not quiet:
         out.print(_headline(session))
     record = None
@@ -365,7 +367,7 @@ def _run(session: "Session", *, as_json: bool, quiet: bool) -> int:
     else:
         out.print(f"The policy is {folder}/policy.npz; no evaluation was due yet.")
     out.print("What to type next:")
-    out.print(f"  ars evaluate {_shell(folder / ('best.npz' if best else 'policy.npz'))}")
+    out.print(f"  {_command()} evaluate {_shell(folder / ('best.npz' if best else 'policy.npz'))}")
     out.print(f"  {again} --iterations {record.iteration + DEFAULT_ITERATIONS}")
     return 0
 
@@ -377,6 +379,16 @@ def _headline(session: "Session") -> str:
     rules = ", ".join(f"{name} {value:g}" for name, value in session.stop.to_dict().items())
     where = session.run.path if session.run else ""
     return f"{config.task} with {config.variant}: {settings}\nstops at {rules}; run folder {where}"
+
+
+def _command() -> str:
+    """How the user can call us: `ars`, or by its path where the environment is not activated."""
+    import shutil
+
+    here, found = Path(sys.argv[0]).absolute(), shutil.which("ars")
+    if here.name != "ars" or (found is not None and Path(found).absolute() == here):
+        return "ars"
+    return _shell(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
 
 
 def _shell(path: Path) -> str:
