@@ -48,6 +48,12 @@ class Task(Protocol):
     def close(self) -> None: ...
 
 
+def define(task: Task, **more: Any) -> dict[str, Any]:
+    """What every task's definition begins with, and what else one's own has."""
+    names = ("name", "n", "p", "H", "survival_bonus")
+    return {name: getattr(task, name) for name in names} | more
+
+
 def measure_of(task: Task) -> Callable[[LinearPolicy], dict[str, float]] | None:
     """What some tasks know of a policy without rollouts (LQR its exact cost), to be written into the records."""
     return getattr(task, "measure", None)

@@ -14,7 +14,7 @@ from ars.errors import ArsError, TaskError
 from ars.moments import Moments
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
-from ars.tasks import Rollout, locomotion, own
+from ars.tasks import Rollout, define, locomotion, own
 
 FloatArray = NDArray[np.float64]
 
@@ -39,16 +39,9 @@ class GymnasiumTask:
         self.survival_bonus = self._robot.survival_bonus if self._robot else 0.0
 
     def definition(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "n": self.n,
-            "p": self.p,
-            "H": self.H,
-            "survival_bonus": self.survival_bonus,
-            "observation": _structure(self._env.observation_space),
-            "actions": self.actions.to_dict(),
-            **({"locomotion": locomotion.describe(self._robot)} if self._robot else {}),
-        }
+        robot = {"locomotion": locomotion.describe(self._robot)} if self._robot else {}
+        observation = _structure(self._env.observation_space)
+        return define(self, observation=observation, actions=self.actions.to_dict(), **robot)
 
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         step, reward, place = 0, 0.0, "reset"

@@ -10,7 +10,7 @@ from ars.lqr.problem import Problem
 from ars.moments import Moments
 from ars.noise import Key, generator
 from ars.policy import Actions, LinearPolicy
-from ars.tasks import Rollout
+from ars.tasks import Rollout, define
 
 DEFAULT_H = 302
 
@@ -32,16 +32,8 @@ class LqrTask:
         self._common_noise = common_noise
 
     def definition(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "n": self.n,
-            "p": self.p,
-            "H": self.H,
-            "survival_bonus": self.survival_bonus,
-            "observation": {"shape": [self.n]},
-            "actions": Actions().to_dict(),
-            "lqr": self.problem.to_dict(),
-        }
+        actions, problem = Actions().to_dict(), self.problem.to_dict()
+        return define(self, observation={"shape": [self.n]}, actions=actions, lqr=problem)
 
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         if self._common_noise:

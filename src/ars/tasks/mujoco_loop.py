@@ -1,8 +1,8 @@
 """The closed loop over libmujoco, compiled: observe, act, step, reward, health, moments, without the GIL.
 
 Three layers, as in MuJoCo's own rollout module: `_episode`, a bare loop that trusts its arguments; `MujocoTask`, one
-MjData and its views for one thread; `make`, which checks and allocates. Results equal those of tasks/gymnasium.py to
-the bit: sums run in the same order, and LLVM may not fuse multiplications with additions (no fastmath).
+MjData and its views for one thread; `_bind`, which checks a description and puts it into the loop's terms. Results
+equal those of tasks/gymnasium.py to the bit: sums run in the same order, and nothing is fused (no fastmath).
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ from ars.errors import TaskError
 from ars.moments import Moments
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
-from ars.tasks import Rollout
+from ars.tasks import Rollout, define
 from ars.tasks.locomotion import Locomotion, describe, divergence_warnings, load_model
 
 FloatArray = NDArray[np.float64]
@@ -66,7 +66,6 @@ class _Rules(NamedTuple):
     ctrl_low: FloatArray
     ctrl_high: FloatArray
     contact_weight: float
-    contact_clip: float
     contact_most: float
     z_index: int
     z_low: float
@@ -222,16 +221,8 @@ class MujocoTask:
         self._x, self._x_first = np.empty(self.n), np.empty(self.n)
 
     def definition(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "n": self.n,
-            "p": self.p,
-            "H": self.H,
-            "survival_bonus": self.survival_bonus,
-            "observation": {"shape": [self.n]},
-            "actions": Actions().to_dict(),
-            "locomotion": describe(self._task),
-        }
+        actions, robot = Actions().to_dict(), describe(self._task)
+        return define(self, observation={"shape": [self.n]}, actions=actions, locomotion=robot)
 
     def reset(self, key: Key) -> None:
         """The initial state that Gymnasium's environments draw from the same seed."""
@@ -313,7 +304,6 @@ def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Ru
         ctrl_low=model.actuator_ctrlrange[:, 0].copy() if limited else -unlimited,
         ctrl_high=model.actuator_ctrlrange[:, 1].copy() if limited else unlimited,
         contact_weight=float(task.contact_weight),
-        contact_clip=float(task.contact_clip),
         contact_most=float(task.contact_most),
         z_index=task.z_index,
         z_low=float(task.z_range[0]),
