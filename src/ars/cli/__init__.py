@@ -1,0 +1,30 @@
+"""The command line: parse → call → print. Heavy packages load inside the commands, so that help is instant."""
+
+import os
+import sys
+
+from cyclopts import CycloptsError
+
+from ars.cli import experiments, training  # noqa: F401 (they add their commands to the app)
+from ars.cli.common import app
+from ars.errors import ArsError
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point: mistakes are one sentence and exit code 2."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except (ArsError, CycloptsError) as error:
+        if debug:
+            raise
+        print(f"ars: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # `ars … | head`: nobody is listening any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    sys.exit(code or 0)

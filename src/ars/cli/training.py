@@ -1,0 +1,283 @@
+"""ars train, resume, evaluate, tasks."""
+
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from ars.cli.common import (
+    EVALUATION,
+    OTHER,
+    PAPER,
+    STOP,
+    Address,
+    Json,
+    Quiet,
+    TaskName,
+    Where,
+    Whole,
+    Workers,
+    app,
+    command,
+    examples,
+    how_many,
+    print_json,
+    set_fields,
+    shell,
+    signals,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from ars.stopping import Stop
+    from ars.training import Session
+
+DEFAULT_ITERATIONS = 1000  # where no stopping rule is given
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters:
+    """Overrides of the preset, by the paper's symbols."""
+
+    variant: Annotated[
+        Literal["BRS", "V1", "V1-t", "V2", "V2-t"] | None,
+        Parameter(group=PAPER, help="Which algorithm; V1-t and V2-t use the b best directions."),
+    ] = None
+    alpha: Annotated[float | None, Parameter(group=PAPER, help="Step-size.")] = None
+    nu: Annotated[float | None, Parameter(group=PAPER, help="Standard deviation of the exploration noise.")] = None
+    N: Annotated[Whole, Parameter(name="--N", group=PAPER, help="Directions sampled per iteration.")] = None
+    b: Annotated[
+        int | None,
+        Parameter(name="--b", group=PAPER, help="Top-performing directions used, for V1-t and V2-t."),
+    ] = None
+    H: Annotated[Whole, Parameter(name="--H", group=PAPER, help="Horizon of training rollouts.")] = None
+    shift: Annotated[
+        float | None,
+        Parameter(group=PAPER, help="Taken off the reward of every training step: the survival bonus."),
+    ] = None
+    seed: Annotated[int, Parameter(group=OTHER, converter=whole, help="All random numbers are a function of it.")] = 0
+    eval_every: Annotated[
+        int | None,
+        Parameter(group=EVALUATION, help="Iterations between evaluations [default: 10]; 0: never."),
+    ] = None
+    eval_episodes: Annotated[Whole, Parameter(group=EVALUATION, help="Rollouts of an evaluation [default: 100].")] = (
+        None
+    )
+    noise: Annotated[
+        Literal["counter", "table"] | None,
+        Parameter(group=OTHER, help="Directions from counters [default], or from a shared table of numbers."),
+    ] = None
+    table_size: Annotated[Whole, Parameter(group=OTHER, help="Numbers in that table [default: 25000000].")] = None
+    stats_every: Annotated[
+        Whole, Parameter(group=OTHER, help="Gather states every so many iterations only [default: 1].")
+    ] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class StopRules:
+    """The stopping rules."""
+
+    iterations: Annotated[Whole, Parameter(group=STOP, help="Iterations.")] = None
+    episodes: Annotated[Whole, Parameter(group=STOP, help="Training rollouts.")] = None
+    timesteps: Annotated[Whole, Parameter(group=STOP, help="Training timesteps.")] = None
+    minutes: Annotated[float | None, Parameter(group=STOP, help="Minutes of the whole run.")] = None
+    until: Annotated[float | None, Parameter(group=STOP, help="Mean reward of an evaluation.")] = None
+
+    def stop(self) -> "Stop":
+        from ars.stopping import Stop
+
+        return Stop(**set_fields(self))
+
+
+@app.command(
+    help_epilogue=examples(
+        "ars train HalfCheetah-v5 --until 3430 --minutes 10",
+        "ars train Hopper-v1 --variant V1 --alpha 0.02 --nu 0.02 --N 16 --seed 7",
+        "ars train my_module:make_env --iterations 200",
+    )
+)
+def train(
+    task: str,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(group=OTHER, help="The run folder; default: a new one in runs/.")] = None,
+    hyperparameters: Hyperparameters = Hyperparameters(),  # noqa: B008 (frozen)
+    rules: StopRules = StopRules(),  # noqa: B008
+    workers: Workers = None,
+    executor: Where = "local",
+    address: Address = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Train a policy.
+
+    TASK is one of the six robots (`ars tasks`), any Gymnasium id, or `module:factory` for an environment of your own.
+    Without a stopping rule it trains for 1000 iterations. Ctrl-C saves; `ars resume` goes on.
+    """
+    from ars.runs import free_folder
+    from ars.stopping import Stop
+    from ars.training import new_session
+
+    session = new_session(
+        task,
+        set_fields(hyperparameters),
+        workers=how_many(workers, address),
+        stop=rules.stop() or Stop(iterations=DEFAULT_ITERATIONS),
+        out=free_folder if out is None else out,
+        executor=executor,
+        address=address,
+    )
+    return run_session(session, as_json=json, quiet=quiet)
+
+
+@app.command(help_epilogue=examples("ars resume runs/HalfCheetah-v5-V2-seed0 --minutes 20"))
+def resume(
+    run: Path,
+    /,
+    *,
+    rules: StopRules = StopRules(),  # noqa: B008
+    task: TaskName = None,
+    workers: Workers = None,
+    executor: Where = "local",
+    address: Address = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Continue a run from its last checkpoint, to the bits of an uninterrupted one.
+
+    Stopping rules given here replace those of the run; everything else stays as it was.
+    """
+    from ars.training import old_session
+
+    session = old_session(
+        run, workers=how_many(workers, address), stop=rules.stop(), task=task, executor=executor, address=address
+    )
+    for note in session.run.notes if session.run else ():
+        print(f"Note: {note}", file=sys.stderr)
+    return run_session(session, as_json=json, quiet=quiet)
+
+
+@app.command(help_epilogue=examples("ars evaluate runs/HalfCheetah-v5-V2-seed0/best.npz --episodes 100"))
+def evaluate(
+    policy: Path,
+    /,
+    *,
+    task: TaskName = None,
+    episodes: Annotated[int, Parameter(group=OTHER, converter=whole, help="Rollouts.")] = 100,
+    seed: Annotated[int, Parameter(group=OTHER, converter=whole, help="Of the initial states.")] = 0,
+    workers: Workers = None,
+    json: Json = False,
+) -> int:
+    """Measure a saved policy with the task's own reward and horizon."""
+    from ars.policy import LinearPolicy
+    from ars.training import evaluate
+
+    result = evaluate(LinearPolicy.load(policy), task, episodes=episodes, seed=seed, workers=how_many(workers))
+    summary = result.summary()
+    if json:
+        print_json(summary)
+    elif summary["mean"] is None:
+        print(f"None of the {episodes} episodes stayed finite.")
+    else:
+        print(f"reward   mean {summary['mean']:.2f}   std {summary['std']:.2f}   "
+              f"min {summary['min']:.2f}   max {summary['max']:.2f}")  # fmt: skip
+        steps = result.steps
+        print(f"length   mean {steps.mean():.1f}   min {steps.min()}   max {steps.max()}   over {episodes} episodes")
+        if result.dropped:
+            print(f"{result.dropped} episodes became non-finite and are not counted.")
+    return 0
+
+
+@app.command(help_epilogue=examples("ars tasks", "ars tasks --json"))
+def tasks(*, json: Json = False) -> int:
+    """List the built-in tasks with the paper's presets.
+
+    Any Gymnasium id works too (`ars train CartPole-v1`), and `module:factory` for an environment of your own.
+    """
+    from ars.tasks.listing import rows
+
+    found = rows()
+    if json:
+        print_json(found)
+        return 0
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        "task",
+        "n",
+        "p",
+        "horizon",
+        "bonus",
+        "threshold",
+        "variant",
+        "alpha",
+        "nu",
+        "N",
+        "b",
+        box=SIMPLE_HEAD,
+        padding=0,
+    )
+    for row in found:
+        limit = "" if row["threshold"] is None else f"{row['threshold']:g}"
+        sizes = (str(row[name]) for name in ("n", "p", "H"))
+        values = (f"{value:g}" for value in row["preset"].values())
+        table.add_row(row["task"], *sizes, f"{row['survival_bonus']:g}", limit, row["variant"], *values)
+    Console().print(table)
+    return 0
+
+
+def run_session(session: "Session", *, as_json: bool, quiet: bool) -> int:
+    """Train with a display, and say where things are."""
+    from rich.console import Console
+
+    from ars.progress import display
+
+    out = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    folder = session.run.path if session.run else Path()
+    again = f"{command()} resume {shell(folder)}" + (
+        f" --task {session.config.task}" if ":" in session.config.task else ""
+    )
+    if not quiet:
+        out.print(_headline(session))
+    record = None
+    with signals():
+        try:
+            with display(session.config, session.stop, as_json=as_json, quiet=quiet) as shown:
+                for record in session.records():
+                    shown.show(record)
+        except KeyboardInterrupt as interrupt:
+            out.print(f"Interrupted: everything is saved. Continue with: {again}")
+            return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    if quiet:
+        return 0
+    if record is None:
+        out.print(f"Nothing to do: {session.already()}. Give a later rule, e.g. {again} --iterations "
+                  f"{session.state.j + DEFAULT_ITERATIONS}")  # fmt: skip
+        return 0
+    out.print(f"Stopped: {session.stop.reached(record)}.")
+    best = session.run.best if session.run else None
+    if best:
+        out.print(f"The latest policy is {folder}/policy.npz; the best, {best.mean:.1f} at iteration "
+                  f"{best.iteration}, is {folder}/best.npz.")  # fmt: skip
+    else:
+        out.print(f"The policy is {folder}/policy.npz; no evaluation was due yet.")
+    out.print("What to type next:")
+    out.print(f"  {command()} evaluate {shell(folder / ('best.npz' if best else 'policy.npz'))}")
+    out.print(f"  {again} --iterations {record.iteration + DEFAULT_ITERATIONS}")
+    return 0
+
+
+def _headline(session: "Session") -> str:
+    config = session.config
+    names = ("alpha", "nu", "N", "b", "H", "shift", "seed")
+    settings = ", ".join(f"{name} {getattr(config, name):g}" for name in names)
+    rules = ", ".join(f"{name} {value:g}" for name, value in session.stop.to_dict().items())
+    where = session.run.path if session.run else ""
+    return f"{config.task} with {config.variant}: {settings}\nstops at {rules}; run folder {where}"
