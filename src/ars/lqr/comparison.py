@@ -4,6 +4,8 @@ A trial is a function of (instance, method, seed, trial). Trials run in blocks; 
 `blocks/`, where a comparison that starts again finds it. From all blocks come lqr.csv, the table and the plots.
 """
 
+import csv
+import io
 import math
 import multiprocessing
 import os
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 
 from ars.config import LARGEST, whole_number
 from ars.errors import ArsError, FileError, WorkerError
-from ars.files import read_json, write_json
+from ars.files import read_bytes, read_json, write_json
 from ars.lqr import report
 from ars.lqr.lspi import Lspi, initial_controller
 from ars.lqr.nominal import Nominal
@@ -164,6 +166,30 @@ def compare(
         for method in chosen
     ]
     return Comparison(problem, results, report.write(out, results, budget))
+
+
+def read_results(path: Path, problem: Problem | None = None) -> list[Result]:
+    """The results in lqr.csv (six digits), so that the table and the plots can be made again without a single trial."""
+    problem = problem or Problem.paper()
+    paper, ours = methods(problem), extensions(problem)
+    costs: dict[str, dict[int, dict[int, float]]] = {}
+    try:
+        for row in csv.DictReader(io.StringIO(read_bytes(path).decode())):
+            trial = costs.setdefault(row["method"], {}).setdefault(int(row["trial"]), {})
+            trial[int(row["timesteps"])] = float(row["relative_cost"])
+        return [
+            Result(
+                method.name,
+                method.label,
+                method in ours,
+                list(costs[method.name][0]),
+                np.array([[trial[t] for t in costs[method.name][0]] for trial in costs[method.name].values()]),
+            )
+            for method in (*paper, *ours)
+            if method.name in costs
+        ]
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        raise FileError(f"{path} is damaged: {error}.") from error
 
 
 @dataclass(frozen=True)

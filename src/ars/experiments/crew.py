@@ -1,0 +1,175 @@
+"""Many runs at once, one single-threaded run a core (or over Ray): resumable, and one failure ends one run only.
+
+Each run has a process of its own, a run folder, and, as soon as it stops for whatever reason, its curve in one small
+file. The parent only watches, so that killing it at any moment loses nothing.
+"""
+
+import json
+import math
+import multiprocessing
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from ars.errors import ArsError, DivergedError
+from ars.experiments.plans import Plan, run_name
+from ars.report.curves import Curve, from_run, load
+
+POLL = 0.2  # seconds
+
+
+@dataclass(frozen=True)
+class Order:
+    """A plan and where its files go; what a worker is told."""
+
+    plan: Plan
+    runs: Path  # run folders
+    curves: Path  # small files
+
+    @property
+    def folder(self) -> Path:
+        return self.plan.folder(self.runs)
+
+    @property
+    def kept(self) -> Path:
+        """Where a run that was left unfinished is kept beside the results, for others to go on from."""
+        return self.curves.parent / "unfinished" / self.plan.name
+
+    @property
+    def file(self) -> Path:
+        return self.curves / f"{self.plan.name}.json"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run: its curve, or the sentence why there is none."""
+
+    plan: Plan
+    curve: Curve | None
+    failure: str = ""
+
+
+def to_do(orders: Sequence[Order]) -> list[Order]:
+    """Without those whose curve is there and says enough."""
+    return [order for order in orders if not (order.file.exists() and order.plan.met_by(load(order.file)))]
+
+
+def collect(runs: Path, curves: Path) -> None:
+    """Small files of the run folders that have gone further than theirs; a run may be under way."""
+    for folder in sorted(path.parent for path in runs.glob("*/config.json")):
+        curve = from_run(folder)
+        file = curves / f"{run_name(curve.config)}.json"
+        if curve.iterations and not (file.exists() and load(file).episodes >= curve.episodes):
+            curve.save(file)
+
+
+def run(order: Order) -> str:
+    """Train or continue one run to the end of its plan; a sentence if it failed. Runs in the worker."""
+    from ars.training import new_session, old_session
+
+    plan = order.plan
+    try:
+        if order.kept.is_dir() and not order.folder.exists():
+            shutil.copytree(order.kept, order.folder)
+        if (order.folder / "config.json").exists():
+            session = old_session(order.folder, workers=1, stop=plan.stop)
+        else:
+            session = new_session(plan.task, plan.settings(), workers=1, stop=plan.stop, out=order.folder)
+        for _ in session.records():
+            pass
+    except DivergedError as error:  # a bad point of a grid is a result
+        from_run(order.folder, status=f"diverged: {error}").save(order.file)
+        return ""
+    except ArsError as error:
+        return str(error)
+    from_run(order.folder).save(order.file)
+    return ""
+
+
+def run_all(
+    orders: Sequence[Order],
+    *,
+    jobs: int,
+    watch: Callable[[dict[Plan, float]], None] | None = None,
+    minutes: float | None = None,
+) -> Generator[Outcome, None, None]:
+    """Outcomes as the runs end; `watch` is told the share done of those that run.
+
+    After `minutes`, or when the iterator is closed, the runs under way are saved and stop.
+    """
+    deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    context = multiprocessing.get_context("spawn")
+    waiting, running = list(orders), dict[BaseProcess, Order]()
+    try:
+        while (waiting or running) and time.monotonic() < deadline:
+            while waiting and len(running) < jobs:
+                order = waiting.pop(0)
+                started = context.Process(target=_work, args=(order,), daemon=True)
+                started.start()
+                running[started] = order
+            wait([process.sentinel for process in running], timeout=POLL)
+            if watch:
+                watch({order.plan: share_done(order) for order in running.values()})
+            for process in [process for process in running if not process.is_alive()]:
+                yield _outcome(running.pop(process), process)
+    finally:
+        for process in running:
+            process.terminate()  # _work turns it into an end after the iteration
+        for process, order in running.items():
+            process.join()
+            with suppress(ArsError):
+                from_run(order.folder).save(order.file)
+
+
+def run_all_on_ray(
+    orders: Sequence[Order], *, jobs: int | None, address: str | None = None
+) -> Generator[Outcome, None, None]:
+    """The same on the CPUs of a cluster, which must share the folders."""
+    from ars.executors.ray import run_many
+
+    for i, result in run_many(run, orders, workers=jobs, address=address):
+        failure = str(result) if isinstance(result, ArsError) else result
+        yield Outcome(orders[i].plan, None if failure else load(orders[i].file), failure)
+
+
+def _work(order: Order) -> None:
+    """The worker process: 0 if the curve is written, 1 with a sentence in the file beside it."""
+    from ars.executors.processes import end_with_parent, use_one_thread
+
+    end_with_parent()
+    use_one_thread()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+    failure = run(order)
+    if failure:
+        order.folder.mkdir(parents=True, exist_ok=True)
+        (order.folder / "failure.txt").write_text(failure)
+        sys.exit(1)
+
+
+def _outcome(order: Order, process: BaseProcess) -> Outcome:
+    code, note = process.exitcode or 0, order.folder / "failure.txt"
+    if code == 0:
+        return Outcome(order.plan, load(order.file))
+    if code == 1 and note.exists():
+        failure = note.read_text()
+        note.unlink()
+        return Outcome(order.plan, None, failure)
+    return Outcome(order.plan, None, f"its process ended with code {code}; the same command continues it.")
+
+
+def share_done(order: Order) -> float:
+    """From the last line of a run's records, read while they are written."""
+    with suppress(OSError, ValueError, KeyError, TypeError), (order.folder / "records.jsonl").open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - 4096))
+        lines = file.read().split(b"\n")
+        return min(1.0, float(json.loads(lines[-2])["episodes"]) / order.plan.episodes) if len(lines) > 1 else 0.0
+    return 0.0

@@ -1,0 +1,112 @@
+"""One display for many runs: how many are done, what each is doing, and the time left."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from ars.experiments.cost import in_words
+from ars.experiments.crew import Outcome
+from ars.experiments.plans import Plan
+
+
+class Display(Protocol):
+    def watch(self, shares: dict[Plan, float]) -> None: ...
+
+    def ended(self, outcome: Outcome) -> None: ...
+
+
+class _Work:
+    """How much is done, weighted by what the runs cost, and how long the rest will take at the speed so far."""
+
+    def __init__(self, costs: Mapping[Plan, float]) -> None:
+        self.costs, self.started = costs, time.monotonic()
+        self.ended: set[Plan] = set()
+        self.first: dict[Plan, float] = {}  # what a run that continues had done before
+
+    def left(self, shares: Mapping[Plan, float]) -> tuple[float, str]:
+        """(share of all, time left in words)."""
+        for plan, share in shares.items():
+            self.first.setdefault(plan, share)
+        running = {plan: share for plan, share in shares.items() if plan not in self.ended}
+        total = sum(self.costs.values())
+        done = sum(self.costs[plan] for plan in self.ended)
+        done += sum(self.costs[plan] * share for plan, share in running.items())
+        ours = done - sum(self.costs[plan] * share for plan, share in self.first.items())
+        seconds = time.monotonic() - self.started
+        left = in_words((total - done) * seconds / ours) if ours > 0.002 * total else "…"
+        return done / total if total else 1.0, f"about {left} left"
+
+
+class _Lines:
+    """For a log file: a line for each run that ends."""
+
+    def __init__(self, work: _Work, console: Console) -> None:
+        self._work, self._console = work, console
+        self._left = ""
+
+    def watch(self, shares: dict[Plan, float]) -> None:
+        self._left = self._work.left(shares)[1]
+
+    def ended(self, outcome: Outcome) -> None:
+        self._work.ended.add(outcome.plan)
+        count = f"{len(self._work.ended)} of {len(self._work.costs)}"
+        self._console.print(f"{count}: {sentence(outcome)} ({self._left})", highlight=False, soft_wrap=True)
+
+
+class _Bars:
+    """For a terminal: a bar for all, and one for each run under way."""
+
+    def __init__(self, work: _Work, bars: Progress) -> None:
+        self._work, self._bars = work, bars
+        self._all = bars.add_task("all runs", total=1.0, note="")
+        self._each: dict[Plan, TaskID] = {}
+
+    def watch(self, shares: dict[Plan, float]) -> None:
+        share, left = self._work.left(shares)
+        note = f"{len(self._work.ended)} of {len(self._work.costs)}, {left}"
+        self._bars.update(self._all, completed=share, note=note)
+        for plan, done in shares.items():
+            if plan not in self._each:
+                self._each[plan] = self._bars.add_task(plan.name, total=1.0, note="")
+            self._bars.update(self._each[plan], completed=done, note=f"{done * plan.episodes:.0f} episodes")
+
+    def ended(self, outcome: Outcome) -> None:
+        self._work.ended.add(outcome.plan)
+        if outcome.plan in self._each:
+            self._bars.remove_task(self._each.pop(outcome.plan))
+        self._bars.console.print(sentence(outcome), highlight=False, soft_wrap=True)
+
+
+class _Quiet:
+    def watch(self, shares: dict[Plan, float]) -> None:
+        pass
+
+    def ended(self, outcome: Outcome) -> None:
+        pass
+
+
+def sentence(outcome: Outcome) -> str:
+    """What became of a run, in one line."""
+    if outcome.curve is None:
+        return f"{outcome.plan.name}: FAILED: {outcome.failure}"
+    curve = outcome.curve
+    return f"{outcome.plan.name}: {curve.status}, best {curve.best:.1f}, {curve.episodes} episodes"
+
+
+@contextmanager
+def display(costs: Mapping[Plan, float], *, quiet: bool = False) -> Iterator[Display]:
+    """The display that suits where the output goes."""
+    console = Console(stderr=True)
+    work = _Work(costs)
+    if quiet:
+        yield _Quiet()
+    elif console.is_terminal:
+        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}")
+        with Progress(*columns, console=console, transient=True) as bars:
+            yield _Bars(work, bars)
+    else:
+        yield _Lines(work, console)

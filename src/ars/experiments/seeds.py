@@ -1,0 +1,22 @@
+"""The paper's seeds: three fixed ones for tuning, and many others, drawn without repetition, for evaluation."""
+
+from collections.abc import Sequence
+
+from ars.config import whole_number
+from ars.noise import Key, Stream, generator
+
+PAPER_SEEDS = (237, 759, 959)  # the authors' own, in [0, 1000)
+TRIAL_SEEDS = (1001, 1002)  # of docs/presets.md
+MASTER_SEED = 2018
+
+
+def draw_seeds(
+    count: int, *, below: int = 10_000, master: int = MASTER_SEED, but: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """`count` distinct seeds from [0, below), none of them used for tuning or named in `but`; a smaller count gives the
+    beginning of a larger one."""
+    used = {*PAPER_SEEDS, *TRIAL_SEEDS, *but}
+    whole_number("below", below, 10, 2**32)
+    order = generator(Key(whole_number("master", master, 0), Stream.TEST, 0, below)).permutation(below)
+    seeds = [int(seed) for seed in order if seed not in used]
+    return tuple(seeds[: whole_number("seeds", count, 1, len(seeds))])

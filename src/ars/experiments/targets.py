@@ -1,0 +1,96 @@
+"""The paper's tables and figures: which runs each needs, most important first."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ars.config import VARIANTS
+from ars.errors import SettingError
+from ars.experiments.plans import Plan, plan, to_threshold
+from ars.experiments.seeds import PAPER_SEEDS, draw_seeds
+from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, grid, robot_of
+
+TASKS = tuple(f"{robot}-v1" for robot in THRESHOLDS)  # the paper's own definitions
+MANY = 100  # seeds of figure 3 and tables 6 and 7
+SWIMMER_V1 = {"Swimmer": "V1", "Humanoid": "V2"}  # captions of table 4 and figure 4; V2-t for the rest
+
+
+class Target(NamedTuple):
+    """A table or figure: its title, and its runs for some tasks and seeds (None: the paper's)."""
+
+    title: str
+    robots: tuple[str, ...]
+    plans: Callable[[Sequence[str], Sequence[int] | None], list[Plan]]
+
+
+def main_variant(task: str) -> str:
+    """The column that tables 2 to 5 are about: V1 on Swimmer, V2 on Humanoid, V2-t elsewhere."""
+    return SWIMMER_V1.get(robot_of(task) or "", "V2-t")
+
+
+def variants(task: str) -> list[str]:
+    """The columns of table 1, the main one first; with N = 1 the t-variants are the others. BRS is ours."""
+    main = main_variant(task)
+    others = [name for name in ("V2-t", "V2", "V1-t", "V1", "BRS") if name != main]
+    single = robot_of(task) == "Swimmer"
+    return [main, *(name for name in others if not (single and VARIANTS[name].top_directions))]
+
+
+def _three_seeds(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+    return [plan(task, main_variant(task), seed) for task in tasks for seed in seeds or PAPER_SEEDS]
+
+
+def _every_variant(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+    columns = [(task, name) for task in tasks for name in variants(task)[1:]]
+    return _three_seeds(tasks, seeds) + [
+        plan(task, name, seed) for task, name in columns for seed in seeds or PAPER_SEEDS
+    ]
+
+
+def _many_seeds(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+    found = []
+    for seed in seeds or draw_seeds(MANY):
+        found += [to_threshold(task, DEFAULT_VARIANTS[robot_of(task) or ""], seed) for task in tasks]
+    return found
+
+
+def _grids(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+    found = []
+    for task in tasks:
+        variant = "V1" if robot_of(task) == "Swimmer" else "V2-t"
+        for seed in seeds or PAPER_SEEDS:
+            found += [to_threshold(task, variant, seed, point) for point in grid(robot_of(task) or "")]
+    return found
+
+
+def _humanoid(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+    return [plan(task, "V2", seed) for task in tasks for seed in seeds or PAPER_SEEDS[:1]]
+
+
+ALL = tuple(THRESHOLDS)
+HUMANOID = ("Humanoid",)
+TARGETS = {
+    "table1": Target("Episodes to the reward threshold", ALL, _every_variant),
+    "table2": Target("Maximum average reward after 10^6 timesteps", ALL[:4], _three_seeds),
+    "table3": Target("Maximum average reward after more timesteps", ALL[1:5], _three_seeds),
+    "table4": Target("Timesteps to the reward threshold", ALL[:4], _three_seeds),
+    "table5": Target("Maximum average reward achieved", ALL, _three_seeds),
+    "table6": Target("Time to 6000 on Humanoid, with CPU time", HUMANOID, _humanoid),
+    "table7": Target("Time to 6000 on Humanoid, by percentile", HUMANOID, _humanoid),
+    "figure1": Target("sigma_R while training Humanoid", HUMANOID, _humanoid),
+    "figure2": Target("Training curves over three seeds", ALL, _every_variant),
+    "figure3": Target("Training curves over 100 seeds, by percentile", ALL, _many_seeds),
+    "figure4": Target("Sensitivity to hyperparameters, by percentile", ALL, _grids),
+    "figure5": Target("LQR: nominal control, LSPI and ARS", (), lambda tasks, seeds: []),
+}
+
+
+def chosen(name: str, tasks: Sequence[str] | None) -> list[str]:
+    """The tasks of a target, narrowed to those asked for; `Hopper` reads as `Hopper-v1`."""
+    own = [f"{robot}-v1" for robot in TARGETS[name].robots]
+    if tasks is None:
+        return own
+    asked = [task if "-" in task else f"{task}-v1" for task in tasks]
+    for task in asked:
+        if robot_of(task) is None:
+            raise SettingError(f"tasks = {task!r} is not of the paper: choose from {', '.join(TASKS)}, or -v5.")
+    return [task for task in asked if robot_of(task) in TARGETS[name].robots]

@@ -1,0 +1,171 @@
+"""The paper's figures from curves: drawn and nothing else. PNG or SVG bytes, the same for the same curves."""
+
+import io
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from ars.presets import THRESHOLDS, robot_of
+from ars.report import statistics as st
+from ars.report.curves import Curve
+
+SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "ars",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "figure.dpi": 150,
+}
+COLORS = {"BRS": "#7a7a7a", "V1": "#d55e00", "V1-t": "#e69f00", "V2": "#0072b2", "V2-t": "#009e73"}
+BANDS = ((0, 100, 0.10), (10, 90, 0.16), (25, 75, 0.28))  # percentiles and opacity, widest first
+POINTS = 200  # of a curve
+
+
+def sigma_R(curves: Sequence[Curve], kind: str) -> bytes:
+    """Figure 1: sigma_R at each iteration."""
+    with mpl.rc_context(SETTINGS):
+        figure, axes = _figure(1)
+        for i, curve in enumerate(curves):
+            iterations = np.arange(1, len(curve.sigma_R) + 1)
+            label = f"{curve.config.task} {curve.config.variant}, seed {curve.config.seed}"
+            axes[0].plot(iterations, curve.sigma_R, color=f"C{i}", linewidth=1, label=label)
+        axes[0].set_xlabel("iteration")
+        axes[0].set_ylabel(r"$\sigma_R$")
+        axes[0].set_title("σ_R of the rewards of each iteration")
+        _legend(axes[0])
+        return _render(figure, kind)
+
+
+def three_seeds(groups: dict[str, dict[str, list[Curve]]], kind: str) -> bytes:
+    """Figure 2: task → variant → runs; the mean over seeds, and a band of one standard deviation."""
+    with mpl.rc_context(SETTINGS):
+        figure, axes = _figure(len(groups))
+        for ax, (task, variants) in zip(axes, groups.items(), strict=False):
+            _frame(ax, task)
+            for variant, curves in variants.items():
+                _mean_and_deviation(ax, variant, [c for c in curves if c.rewards.size])
+            _legend(ax)
+        return _render(figure, kind)
+
+
+def _mean_and_deviation(ax: Axes, variant: str, curves: Sequence[Curve]) -> None:
+    if not curves:
+        return
+    ends = [c.evaluations["episodes"][-1] for c in curves]
+    at = np.linspace(min(c.evaluations["episodes"][0] for c in curves), max(ends), POINTS)
+    rows = np.array([st.resample(c.evaluations["episodes"], c.rewards, at) for c in curves])
+    there = np.isfinite(rows)
+    shown = there.all(axis=0) if len(curves) > 1 else there[0]  # where all seeds have something to say
+    at, rows = at[shown], rows[:, shown]
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+    open_runs = sum(c.status == "unfinished" for c in curves)
+    label = f"{variant}, {len(curves)} seed{'s' if len(curves) > 1 else ''}"
+    label += f" ({open_runs} unfinished)" if open_runs else ""
+    color = COLORS[variant]
+    ax.plot(at, mean, color=color, linewidth=1.3, label=label)
+    ax.fill_between(at, mean - deviation, mean + deviation, color=color, alpha=0.18, linewidth=0)
+
+
+def percentiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str, *, what: str) -> bytes:
+    """Figures 3 and 4: task → runs; median and bands of percentiles. A run that ended at the threshold stays there."""
+    with mpl.rc_context(SETTINGS):
+        figure, axes = _figure(len(groups))
+        for ax, (task, curves) in zip(axes, groups.items(), strict=False):
+            _frame(ax, task)
+            threshold = THRESHOLDS[robot_of(task) or ""]
+            done = [c for c in curves if c.rewards.size and (c.status != "unfinished" or c.best >= threshold)]
+            if not done:
+                ax.text(0.5, 0.5, "no finished runs yet", ha="center", transform=ax.transAxes, color="#777777")
+                continue
+            at = np.linspace(min(c.evaluations["episodes"][0] for c in done), caps[task], POINTS)
+            rows = np.array([_staying(c, threshold, at) for c in done])
+            rows[np.isnan(rows)] = -math.inf  # before a run's first evaluation: below all
+            for low, high, opacity in BANDS:
+                edges = st.percentile(rows, (low, high))
+                edges[np.isinf(edges)] = np.nan
+                label = f"{low}–{high}%"
+                ax.fill_between(at, *edges, color="#0072b2", alpha=opacity, linewidth=0, label=label)
+            median = st.percentile(rows, 50)
+            ax.plot(
+                at, np.where(np.isinf(median), np.nan, median), "--", color="#00344f", linewidth=1.3, label="median"
+            )
+            rate = st.success_rate([st.first_reach(c.evaluations["episodes"], c.rewards, threshold) for c in done])
+            variants = ", ".join(sorted({c.config.variant for c in done}))
+            ax.set_title(f"{task} ({variants}): {len(done)} {what}, {rate:.0%} reach {threshold:g}")
+            _legend(ax)
+        return _render(figure, kind)
+
+
+def _staying(curve: Curve, threshold: float, at: st.FloatArray) -> st.FloatArray:
+    """Rewards up to the threshold: above it the runs that ended there and those that went on must look alike."""
+    rewards = np.minimum(curve.rewards, threshold)
+    arrived = np.flatnonzero(curve.rewards >= threshold)
+    if len(arrived):
+        rewards[arrived[0] :] = threshold
+    return st.resample(curve.evaluations["episodes"], rewards, at, stay=True)
+
+
+def profiles(groups: dict[str, list[Curve]], kind: str) -> bytes:
+    """Performance profiles: the share of seeds whose best reward, over the threshold, is above each level."""
+    with mpl.rc_context(SETTINGS):
+        figure, axes = _figure(1)
+        levels = np.linspace(0, 1.1, 221)
+        for i, (task, curves) in enumerate(groups.items()):
+            threshold = THRESHOLDS[robot_of(task) or ""]
+            scores = [c.best / threshold for c in curves if c.rewards.size]
+            if scores:
+                share = st.performance_profile(np.minimum(scores, 1.0 + 1e-9), levels)
+                axes[0].step(levels, share, where="post", color=f"C{i}", label=f"{task}, {len(scores)} seeds")
+        axes[0].set_xlim(0, 1.05)
+        axes[0].set_ylim(0, 1.02)
+        axes[0].set_xlabel("best reward / threshold, up to 1")
+        axes[0].set_ylabel("share of seeds above")
+        axes[0].set_title("Performance profiles over seeds")
+        _legend(axes[0])
+        return _render(figure, kind)
+
+
+def _figure(count: int) -> tuple[Figure, list[Axes]]:
+    columns = min(count, 3)
+    rows = -(-count // columns) if count else 1
+    figure = Figure(figsize=(4.2 * max(columns, 1) + (1.4 if count == 1 else 0), 3.2 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(rows, max(columns, 1), squeeze=False)
+    axes = list(grid.flat)
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    for ax in axes:
+        ax.grid(color="#dddddd", linewidth=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _frame(ax: Axes, task: str) -> None:
+    threshold = THRESHOLDS[robot_of(task) or ""]
+    ax.axhline(threshold, color="#aa0000", linewidth=0.8, linestyle=":")
+    ax.annotate(f"{threshold:g}", (1, threshold), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+                color="#aa0000", fontsize=7)  # fmt: skip
+    ax.set_title(task)
+    ax.set_xlabel("episodes")
+    ax.set_ylabel("reward")
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
+
+
+def _legend(ax: Axes) -> None:
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, fontsize=7, loc="best")
+    else:
+        ax.text(0.5, 0.5, "no runs yet", ha="center", transform=ax.transAxes, color="#777777")
+
+
+def _render(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+    return buffer.getvalue()

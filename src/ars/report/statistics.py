@@ -1,0 +1,98 @@
+"""Statistics over runs: pure functions of arrays. Rows are seeds; "never reached" is infinity and stays so.
+
+The paper's own (thresholds, percentiles over seeds, R-max of appendix A.1) and today's practice (interquartile mean
+with bootstrap intervals, performance profiles, probability of improvement: Agarwal et al. 2021), by SciPy.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def first_reach(spent: ArrayLike, rewards: ArrayLike, threshold: float) -> float:
+    """What was spent (episodes, timesteps, seconds) at the first evaluation of at least `threshold`, or inf."""
+    spent, rewards = np.asarray(spent, dtype=float), np.asarray(rewards, dtype=float)
+    reached = np.flatnonzero(rewards >= threshold)
+    return float(spent[reached[0]]) if len(reached) else np.inf
+
+
+def mean_of_all(spent: ArrayLike) -> float:
+    """Table 1's mean over seeds: infinite unless every seed arrived, so that failures cannot flatter it."""
+    return float(np.mean(np.asarray(spent, dtype=float)))
+
+
+def success_rate(spent: ArrayLike, budget: float = np.inf) -> float:
+    """The share of seeds that arrived, within a budget if one is given."""
+    spent = np.asarray(spent, dtype=float)
+    return float(np.mean(np.isfinite(spent) & (spent <= budget)))
+
+
+def percentile(values: ArrayLike, percent: float | Sequence[float], axis: int = 0) -> FloatArray:
+    """By the inverted distribution function: always a value that a seed had, so infinities need no arithmetic."""
+    q = np.asarray(percent) / 100
+    found: FloatArray = np.quantile(np.asarray(values, dtype=float), q, axis=axis, method="inverted_cdf")
+    return found
+
+
+def r_max(rewards: ArrayLike, timesteps: ArrayLike, budget: float) -> float | None:
+    """Appendix A.1: the maximum of the seeds' mean curve, up to the first evaluation at which a seed spent the budget.
+
+    rewards, timesteps: (seeds, evaluations), R_i^(j) and h_i^(j). None if no seed has spent the budget, for then the
+    curve may go on.
+    """
+    mean = np.asarray(rewards, dtype=float).mean(axis=0)  # R-bar_i
+    spent = np.asarray(timesteps).max(axis=0) >= budget
+    if not spent.any():
+        return None
+    h = int(np.argmax(spent))  # h-bar, the first such i
+    return float(mean[: h + 1].max())  # eq. (A.1)
+
+
+def interquartile_mean(scores: ArrayLike) -> float:
+    """The mean of the middle half."""
+    from scipy.stats import trim_mean
+
+    return float(trim_mean(np.asarray(scores, dtype=float), 0.25))
+
+
+def bootstrap_interval(
+    scores: ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile bootstrap of the interquartile mean over seeds; the resampling's own seed makes it repeatable."""
+    from scipy.stats import bootstrap, trim_mean
+
+    scores = np.asarray(scores, dtype=float)
+    if scores.size < 2 or np.ptp(scores) == 0:  # nothing to resample
+        return float(scores[0]), float(scores[0])
+    found = bootstrap(
+        (scores,), lambda x, axis: trim_mean(x, 0.25, axis=axis), confidence_level=confidence, n_resamples=resamples,
+        method="percentile", rng=np.random.default_rng(seed), vectorized=True,
+    )  # fmt: skip
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def performance_profile(scores: ArrayLike, levels: ArrayLike) -> FloatArray:
+    """The share of seeds with a score above each level."""
+    from scipy.stats import ecdf
+
+    profile: FloatArray = ecdf(np.asarray(scores, dtype=float)).sf.evaluate(np.asarray(levels, dtype=float))
+    return profile
+
+
+def probability_of_improvement(ours: ArrayLike, theirs: ArrayLike) -> float:
+    """P(X > Y) for scores of one run each, ties counting half: the Mann–Whitney statistic. More is better."""
+    from scipy.stats import mannwhitneyu
+
+    ours, theirs = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    return float(mannwhitneyu(ours, theirs, method="asymptotic").statistic / (ours.size * theirs.size))
+
+
+def resample(spent: ArrayLike, rewards: ArrayLike, at: ArrayLike, *, stay: bool = False) -> FloatArray:
+    """The latest evaluation at each of `at`; NaN before the first, and after the last unless it `stay`s."""
+    spent, rewards, at = (np.asarray(values, dtype=float) for values in (spent, rewards, at))
+    index = np.searchsorted(spent, at, side="right") - 1
+    found = np.where(index >= 0, rewards[np.maximum(index, 0)], np.nan) if len(spent) else np.full(at.shape, np.nan)
+    return found if stay or not len(spent) else np.where(at > spent[-1], np.nan, found)

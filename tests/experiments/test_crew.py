@@ -1,0 +1,118 @@
+"""Many runs in real processes: skipped when done, continued when not, and one failure ends one run only."""
+
+import os
+import signal
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ars
+from ars.experiments.crew import Order, collect, run, run_all, share_done, to_do
+from ars.experiments.plans import Plan, found, missing
+from ars.report.curves import from_run, load
+from curve_maker import curve
+
+PLAN = Plan("Swimmer-v5", "V1", 0.01, 0.03, 1, 1, seed=5, episodes=40, eval_episodes=1)
+
+
+def orders(tmp_path: Path, *plans: Plan) -> list[Order]:
+    return [Order(plan, tmp_path / "runs", tmp_path / "results" / "runs") for plan in plans]
+
+
+def policy(folder: Path) -> np.ndarray:
+    return ars.LinearPolicy.load(folder / "policy.npz").M
+
+
+def test_runs_end_with_their_curves_and_one_failure_ends_one_run(tmp_path: Path) -> None:
+    bad = replace(PLAN, task="Nothing-v0")
+    outcomes = {o.plan: o for o in run_all(orders(tmp_path, PLAN, bad, replace(PLAN, seed=6)), jobs=2)}
+    assert "Nothing-v0" in outcomes[bad].failure
+    assert outcomes[bad].curve is None
+    for seed in (5, 6):
+        done = outcomes[replace(PLAN, seed=seed)].curve
+        assert done is not None
+        assert (done.status, done.episodes, len(done.rewards)) == ("finished", 40, 2)
+
+
+def test_a_run_is_the_same_as_train_and_is_skipped_once_done(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    assert run(order) == ""
+    *_, last = ars.train("Swimmer-v5", variant="V1", alpha=0.01, nu=0.03, N=1, b=1, seed=5, episodes=40, eval_every=0)
+    np.testing.assert_array_equal(policy(order.folder), last.policy.M)
+    assert to_do([order]) == []
+    assert to_do([replace(order, plan=replace(PLAN, episodes=60))]) != []
+
+
+def test_a_killed_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    long = replace(PLAN, episodes=4000)
+    [order] = orders(tmp_path, long)
+    ended = run_all([order], jobs=1, watch=lambda shares: shares[long] > 0.02 and os.kill(os.getpid(), signal.SIGUSR1))
+    handler = signal.signal(signal.SIGUSR1, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    try:
+        with pytest.raises(KeyboardInterrupt), closing(ended):
+            next(ended)
+    finally:
+        signal.signal(signal.SIGUSR1, handler)
+    there = load(order.file)  # what it had done is kept
+    assert (there.status, 0 < there.episodes < 4000) == ("unfinished", True)
+    cap = there.episodes + 20
+    assert run(replace(order, plan=replace(long, episodes=cap))) == ""
+    *_, last = ars.train("Swimmer-v5", **PLAN.settings(), episodes=cap)
+    np.testing.assert_array_equal(policy(order.folder), last.policy.M)
+
+
+def test_after_the_minutes_the_runs_are_saved_and_stop(tmp_path: Path) -> None:
+    started = time.monotonic()
+    assert list(run_all(orders(tmp_path, replace(PLAN, episodes=10**6)), jobs=1, minutes=0.1)) == []
+    assert time.monotonic() - started < 30
+    [folder] = (tmp_path / "runs").iterdir()
+    assert from_run(folder).status == "unfinished"
+
+
+def test_a_run_that_diverged_is_a_result(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, replace(PLAN, task="small_envs:AlwaysNan"))
+    assert run(order) == ""
+    done = load(order.file)
+    assert done.status.startswith("diverged: ")
+    assert to_do([order]) == []
+
+
+def test_an_unfinished_run_kept_beside_the_results_goes_on(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=order.kept):
+        pass
+    assert run(order) == ""
+    assert from_run(order.folder).episodes == 40
+    assert from_run(order.kept).episodes == 20  # the kept one is not touched
+
+
+def test_run_folders_are_collected_into_small_files(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for episodes in (20, 40):
+        run(replace(order, plan=replace(PLAN, episodes=episodes), curves=tmp_path / "elsewhere"))
+        collect(order.runs, order.curves)
+        assert load(order.file).episodes == episodes
+
+
+def test_progress_is_read_from_the_records(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    assert share_done(order) == 0.0
+    run(replace(order, plan=replace(PLAN, episodes=20)))
+    assert share_done(order) == 0.5
+
+
+def test_which_curve_meets_a_plan() -> None:
+    plan = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320)
+    assert plan.met_by(curve([1, 2]))
+    assert not plan.met_by(curve([1]))  # 160 episodes
+    assert not plan.met_by(curve([1, 2], eval_episodes=10))  # too few rollouts an evaluation
+    assert not plan.met_by(curve([1, 2], seed=1))
+    assert replace(plan, until=5.0).met_by(curve([9]))  # arrived
+    assert not plan.met_by(curve([9]))
+    assert plan.met_by(curve([1], status="diverged: …"))
+    assert missing([plan, plan, replace(plan, seed=1)], [curve([1, 2])]) == [replace(plan, seed=1)]
+    assert found([plan], [curve([1]), curve([1, 2])])[0].episodes == 320

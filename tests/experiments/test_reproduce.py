@@ -1,0 +1,120 @@
+"""The paper's targets: what each needs, and that each is drawn from small files alone."""
+
+from pathlib import Path
+
+import pytest
+
+from ars.cli import main
+from ars.errors import SettingError
+from ars.experiments.cost import costs, in_words
+from ars.experiments.plans import CAPS, plan
+from ars.experiments.reproduce import Request, draw, names, write_index
+from ars.experiments.targets import TARGETS, chosen, variants
+from curve_maker import curve
+
+
+def ars(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
+
+
+def test_every_table_and_figure_of_the_paper_is_there() -> None:
+    assert names("all") == [*(f"table{i}" for i in range(1, 8)), *(f"figure{i}" for i in range(1, 6))]
+    with pytest.raises(SettingError, match="table8"):
+        names("table8")
+
+
+def test_the_runs_of_the_targets(tmp_path: Path) -> None:
+    request = Request(["table1"], tmp_path, ["Hopper"], None)
+    plans = request.plans("table1")
+    assert len(plans) == 15  # five variants on three seeds, the main one first
+    assert {p.variant for p in plans[:3]} == {"V2-t"}
+    assert {p.seed for p in plans} == {237, 759, 959}
+    assert len(Request(["figure3"], tmp_path, ["Swimmer-v1"]).plans("figure3")) == 100
+    assert len(Request(["figure4"], tmp_path, ["Swimmer-v1"]).plans("figure4")) == 9 * 3
+    assert variants("Swimmer-v1") == ["V1", "V2", "BRS"]
+    assert chosen("table2", ["Ant-v1", "Hopper-v1"]) == ["Hopper-v1"]  # table 2 has no Ant
+    with pytest.raises(SettingError, match="CartPole"):
+        chosen("table1", ["CartPole-v1"])
+
+
+def test_to_cap_goes_on_beyond_the_threshold(tmp_path: Path) -> None:
+    to_threshold, to_cap = (Request(["figure3"], tmp_path, ["Hopper-v1"], (1,), cap) for cap in (False, True))
+    reached = curve([3200], seed=1, eval_episodes=10)
+    reached.save(tmp_path / "runs" / "a.json")
+    assert to_threshold.to_do() == []
+    assert len(to_cap.to_do()) == 1
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "figure5"])
+def test_every_target_is_drawn_with_nothing_and_with_something(tmp_path: Path, target: str) -> None:
+    request = Request([target], tmp_path)
+    before = {path: path.read_bytes() for path in draw(request, target)}
+    assert before
+    curves = [curve([0, 4000], seed=s) for s in (237, 759)] + [curve([0, 1], task="Humanoid-v1", variant="V2")]
+    for i, one in enumerate(curves):
+        one.save(tmp_path / "runs" / f"{i}.json")
+    after = {path: path.read_bytes() for path in draw(request, target)}
+    assert set(after) == set(before)
+    if target not in ("figure3", "figure4"):  # those have other seeds or points
+        assert after != before
+    assert f"`ars reproduce {target}`" in write_index(tmp_path).read_text()
+
+
+def test_figure_5_is_drawn_from_its_numbers(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[2] / "results" / "lqr"
+    (tmp_path / "lqr").mkdir()
+    (tmp_path / "lqr" / "lqr.csv").write_bytes((kept / "lqr.csv").read_bytes())
+    assert draw(Request(["figure5"], tmp_path), "figure5")
+    assert (tmp_path / "lqr" / "table.md").read_text() == (kept / "table.md").read_text()
+
+
+def test_a_target_runs_what_is_missing_and_then_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setitem(CAPS, "Swimmer", 20)
+    folders = "--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")
+    command = ["reproduce", "table2", "--tasks", "Swimmer-v1", "--seed-list", "1,2", *folders]
+    assert ars(*command, "--dry-run") == 0
+    assert "2 runs, 0 there: at most" in capsys.readouterr().out
+    assert not (tmp_path / "results").exists()
+    assert ars(*command) == 0
+    assert "Swimmer-v1" in (tmp_path / "results" / "tables" / "table2.md").read_text()
+    capsys.readouterr()
+    assert ars(*command) == 0
+    assert "2 runs, 2 there: nothing to run" in capsys.readouterr().out
+
+
+def test_sweep_chooses_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = "--episodes", "20", "--eval-episodes", "1", "--threshold", "-1000", "--final-seeds", "1"
+    command = ["sweep", "Swimmer-v5", "--seeds", "2", "--grid", "alpha=0.01,0.02", *few, "--out", str(tmp_path / "s")]
+    assert ars(*command) == 0
+    out = capsys.readouterr().out
+    assert "Training rollouts: 80 for tuning, 20 for the final runs" in out
+    assert len(list((tmp_path / "s" / "curves").iterdir())) == 5
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "curves").iterdir()}
+    assert ars(*command) == 0  # nothing is run again
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "curves").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sweep", "Swimmer-v5", "--seeds", "2", "--seed-list", "1"],
+        ["sweep", "Swimmer-v5", "--seed-list", "1,1"],
+        ["sweep", "Swimmer-v5", "--seed-list", "a"],
+        ["sweep", "Swimmer-v5", "--grid", "beta=1"],
+        ["reproduce", "table9"],
+        ["reproduce", "table1", "--tasks", "CartPole-v1"],
+    ],
+)
+def test_mistakes_are_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert ars(*arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_costs_are_an_upper_bound_in_words() -> None:
+    few, many = plan("Swimmer-v1", "V1", 1, eval_episodes=10), plan("Swimmer-v1", "V1", 1)
+    found = costs([few, many])  # 500 episodes and 25 evaluations
+    assert found[many] / found[few] == pytest.approx((500 + 2500) / (500 + 250))
+    assert [in_words(s) for s in (5, 100, 7200, 10**6)] == ["5 s", "1.7 min", "2 h", "12 days"]

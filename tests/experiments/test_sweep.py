@@ -1,0 +1,53 @@
+"""The grid, and the choice of a point as table 1 makes it."""
+
+from pathlib import Path
+
+import pytest
+
+from ars.errors import SettingError
+from ars.experiments.sweep import points, ranking, rollouts, study, table
+from ars.presets import Preset, grid
+from curve_maker import curve
+
+
+def test_axes_span_the_grid() -> None:
+    found = points("Hopper-v1", "V2-t", ["alpha=0.01,0.02", "nu=0.02,0.03"])
+    assert found == [Preset(a, n, 8, 4) for a in (0.01, 0.02) for n in (0.02, 0.03)]
+    assert points("Hopper-v1", "V2", ["N=4,16"]) == [Preset(0.02, 0.02, 4, 4), Preset(0.02, 0.02, 16, 16)]
+    assert points("Hopper-v1", "V2-t", ["N=2,16"]) == [Preset(0.01, 0.025, 2, 2), Preset(0.01, 0.025, 16, 4)]
+    assert points("Swimmer-v1", "V1", ["paper"]) == grid("Swimmer")
+    assert all(point.b == point.N for point in points("Hopper-v1", "V2", ["paper"]))
+
+
+@pytest.mark.parametrize("axes", [["alfa=1"], ["alpha"], ["alpha="], ["alpha=x"], ["N=1.5"], ["nu=1", "nu=2"]])
+def test_bad_axes_are_one_sentence(axes: list[str]) -> None:
+    with pytest.raises(SettingError, match="grid = "):
+        points("Hopper-v1", "V2-t", axes)
+
+
+def test_the_point_with_the_least_mean_episodes_is_chosen() -> None:
+    slow = [curve([0, 0, 3200], seed=s, alpha=0.1) for s in (1, 2)]  # 480
+    mixed = [curve([3200], seed=1, alpha=0.2), curve([0, 3200], seed=2, alpha=0.2)]  # 160, 320: mean 240
+    lucky = [curve([3200], seed=1, alpha=0.3), curve([0], seed=2, alpha=0.3)]  # one never arrives
+    rows = ranking([*slow, *lucky, *mixed], 3120)
+    assert [row.point.alpha for row in rows] == [0.2, 0.1, 0.3]
+    assert (rows[0].mean_episodes, rows[0].reached, rows[-1].reached) == (240, 2, 1)
+    assert table(rows).splitlines()[-1] == "0.3,0.025,8,4,2,1,never,1600.00"
+
+
+def test_rollouts_of_tuning_are_counted() -> None:
+    assert rollouts([curve([1, 2]), curve([1], eval_episodes=10)]) == (320 + 160, 200 + 10)
+
+
+def test_final_seeds_are_others(tmp_path: Path) -> None:
+    tuning = study("Hopper-v1", seeds=(1, 2), axes=["alpha=0.1,0.2"], out=tmp_path)
+    assert len(tuning.plans()) == 4
+    final = tuning.final(Preset(0.2, 0.025, 8, 4), (2, 3, 4))
+    assert [(plan.alpha, plan.seed) for plan in final.plans()] == [(0.2, 3), (0.2, 4)]
+
+
+def test_a_task_without_a_cap_or_threshold_needs_them() -> None:
+    with pytest.raises(SettingError, match="--episodes"):
+        study("CartPole-v1", seeds=(1,))
+    with pytest.raises(SettingError, match="--threshold"):
+        study("CartPole-v1", seeds=(1,), episodes=10, until_threshold=True)

@@ -1,0 +1,40 @@
+"""The figures are drawn, hold what they should, and are the same for the same curves."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ars.report import plots
+from curve_maker import curve
+
+HOPPERS = [curve([0, 1000 * k, 3200], seed=k) for k in range(5)]
+FIGURES: dict[str, Callable[[str], bytes]] = {
+    "sigma_R": lambda kind: plots.sigma_R(HOPPERS[:1], kind),
+    "three seeds": lambda kind: plots.three_seeds({"Hopper-v1": {"V2-t": HOPPERS, "V1": []}}, kind),
+    "percentiles": lambda kind: plots.percentiles({"Hopper-v1": HOPPERS}, {"Hopper-v1": 8000}, kind, what="seeds"),
+    "profiles": lambda kind: plots.profiles({"Hopper-v1": HOPPERS}, kind),
+    "nothing": lambda kind: plots.three_seeds({"Hopper-v1": {}}, kind),
+    "no finished runs": lambda kind: plots.percentiles({"Ant-v1": []}, {"Ant-v1": 9}, kind, what="seeds"),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_the_same_twice(name: str) -> None:
+    assert FIGURES[name]("svg") == FIGURES[name]("svg")
+    assert FIGURES[name]("png").startswith(b"\x89PNG")
+
+
+def test_a_figure_says_what_it_shows() -> None:
+    text = FIGURES["percentiles"]("svg").decode()
+    assert "5 seeds, 100% reach 3120" in text
+    assert "25–75%" in text
+    assert "V2-t, 5 seeds" in FIGURES["three seeds"]("svg").decode()
+    assert "no runs yet" in FIGURES["nothing"]("svg").decode()
+    assert "no finished runs yet" in FIGURES["no finished runs"]("svg").decode()
+
+
+def test_a_run_that_ended_at_the_threshold_and_one_that_went_on_look_alike() -> None:
+    ended, went_on = curve([0, 3200]), curve([0, 3200, 100, 4000])
+    at = plots.np.array([160.0, 320.0, 480.0, 640.0])
+    for run in (ended, went_on):
+        plots.np.testing.assert_array_equal(plots._staying(run, 3120.0, at), [0, 3120, 3120, 3120])
