@@ -1,0 +1,95 @@
+"""Which trained policies come with the package: the best of each task by its run's own evaluations, measured afresh.
+
+    python -m ars.experiments.shipping runs/paper
+
+The choice looks at the evaluations of training alone, so that the fresh episodes, which README.md reports, have no part
+in it. Another seed's best policy is kept too where it is nearly as good: often it is another gait.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from ars.files import write_atomic, write_json
+from ars.policies import FOLDER
+from ars.policy import LinearPolicy
+from ars.report.curves import Curve, from_run
+from ars.training import evaluate
+
+EPISODES, SEED = 100, 0  # what `ars evaluate` does without flags
+NEARLY = 0.8  # of the best reward: worth keeping as another gait
+MOST = 2  # policies a task
+
+
+def candidates(runs: Path) -> dict[str, list[tuple[Path, Curve]]]:
+    """Task → (best.npz, curve), best first, one for each seed."""
+    found: dict[str, list[tuple[Path, Curve]]] = {}
+    for folder in sorted(path.parent for path in runs.glob("*/best.npz")):
+        curve = from_run(folder)
+        found.setdefault(curve.config.task, []).append((folder / "best.npz", curve))
+    for task, group in found.items():
+        group.sort(key=lambda entry: -entry[1].best)
+        seeds: dict[int, tuple[Path, Curve]] = {}
+        for entry in group:
+            seeds.setdefault(entry[1].config.seed, entry)
+        found[task] = list(seeds.values())
+    return found
+
+
+def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
+    """Copy the chosen policies into the package; name → what is known of each."""
+    for old in FOLDER.glob("*.npz"):
+        old.unlink()
+    shipped = {}
+    for task, group in sorted(candidates(runs).items()):
+        worth = [entry for entry in group if entry[1].best >= NEARLY * group[0][1].best][:MOST]
+        for place, (path, curve) in enumerate(worth):
+            name = task if place == 0 else f"{task}-seed{curve.config.seed}"
+            shutil.copyfile(path, FOLDER / f"{name}.npz")
+            policy = LinearPolicy.load(FOLDER / f"{name}.npz")
+            fresh = evaluate(policy, episodes=EPISODES, seed=SEED, workers=workers).summary()
+            shipped[name] = {
+                "task": task,
+                "variant": curve.config.variant,
+                **{symbol: getattr(curve.config, symbol) for symbol in ("alpha", "nu", "N", "b", "seed")},
+                "iteration": policy.task["iteration"],
+                "evaluation": fresh,
+                "versions": policy.task["versions"],
+            }
+    return shipped
+
+
+def readme(shipped: dict[str, dict[str, Any]]) -> str:
+    lines = [
+        "# Trained policies",
+        "",
+        f"The best policies of the reproduction, chosen by their runs' own evaluations, then measured on {EPISODES} fresh",
+        "episodes. `ars evaluate NAME` gives these figures again, to the last digit on the same versions of MuJoCo and",
+        "NumPy; `ars watch NAME` shows it. Written by `python -m ars.experiments.shipping runs/paper`.",
+        "",
+        "| name | reward | std | min | max | made by |",
+        "|---|--:|--:|--:|--:|---|",
+    ]
+    for name, entry in shipped.items():
+        found = entry["evaluation"]
+        numbers = " | ".join(f"{found[key]:.2f}" for key in ("mean", "std", "min", "max"))
+        made = (
+            f"`ars train {entry['task']} --variant {entry['variant']} --alpha {entry['alpha']:g} --nu {entry['nu']:g} "
+        )
+        made += f"--N {entry['N']} --b {entry['b']} --seed {entry['seed']} --iterations {entry['iteration']}`"
+        lines.append(f"| {name} | {numbers} | {made} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(runs: Path) -> None:
+    from ars.executors import cores
+
+    shipped = ship(runs, workers=cores())
+    write_json(FOLDER / "evaluations.json", shipped)
+    write_atomic(FOLDER / "README.md", readme(shipped).encode())
+    print(readme(shipped))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
