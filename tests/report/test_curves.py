@@ -8,7 +8,8 @@ import pytest
 
 import ars
 from ars.errors import FileError
-from ars.report.curves import from_run, load, load_all, read_records
+from ars.report.curves import from_run, load, load_all
+from ars.report.run_files import read_records
 from curve_maker import curve
 
 
@@ -22,7 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_folder_gives_its_evaluations(run: Path) -> None:
-    found, lines = from_run(run), read_records(run)
+    found, lines = from_run(run), read_records(run / "records.jsonl")
     assert found.status == "finished"
     assert (found.iterations, found.episodes, found.timesteps) == (6, 24, lines[-1]["timesteps"])
     np.testing.assert_array_equal(found.evaluations["iteration"], [2, 4, 6])
@@ -57,7 +58,7 @@ def test_a_damaged_line_is_named(run: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((run / "config.json").read_bytes())
     lines = (run / "records.jsonl").read_text().splitlines()
     (tmp_path / "records.jsonl").write_text("\n".join([lines[0], "{", *lines[1:]]) + "\n")
-    with pytest.raises(FileError, match=r"Line 2 of .*records.jsonl is damaged"):
+    with pytest.raises(FileError, match=r"records.jsonl is damaged in line 2"):
         from_run(tmp_path)
 
 

@@ -64,7 +64,7 @@ def readme(shipped: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# Trained policies",
         "",
-        f"The best policies of the reproduction, chosen by their runs' own evaluations, then measured on {EPISODES} fresh",
+        f"The reproduction's best policies, chosen by their runs' own evaluations, then measured on {EPISODES} fresh",
         "episodes. `ars evaluate NAME` gives these figures again, to the last digit on the same versions of MuJoCo and",
         "NumPy; `ars watch NAME` shows it. Written by `python -m ars.experiments.shipping runs/paper`.",
         "",

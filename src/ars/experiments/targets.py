@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ars.config import VARIANTS
 from ars.errors import SettingError
-from ars.experiments.plans import Plan, plan, to_threshold
+from ars.experiments.plans import FEW_EVAL_EPISODES, Plan, plan, to_threshold
 from ars.experiments.seeds import PAPER_SEEDS, draw_seeds
 from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, grid, robot_of
 
@@ -40,9 +40,12 @@ def _three_seeds(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan
 
 
 def _every_variant(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+    """The main column by the paper's protocol; the others, seed by seed, with few rollouts an evaluation."""
     columns = [(task, name) for task in tasks for name in variants(task)[1:]]
     return _three_seeds(tasks, seeds) + [
-        plan(task, name, seed) for task, name in columns for seed in seeds or PAPER_SEEDS
+        plan(task, name, seed, eval_episodes=FEW_EVAL_EPISODES)
+        for seed in seeds or PAPER_SEEDS
+        for task, name in columns
     ]
 
 

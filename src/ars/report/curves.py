@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ars.config import Config
 from ars.errors import ArsError, FileError
-from ars.files import read_bytes, read_json, write_atomic
+from ars.files import read_json, write_atomic
+from ars.report.run_files import read_records
 from ars.runs import read_config
 from ars.stopping import Stop
 
@@ -109,7 +110,7 @@ def load_all(folder: Path) -> list[Curve]:
 def from_run(folder: Path, status: str | None = None) -> Curve:
     """The curve of a run folder, which may be in use: nothing is locked or changed."""
     saved = read_config(folder)
-    records = read_records(folder)
+    records = read_records(folder / "records.jsonl")
     last = records[-1] if records else {"iteration": 0, "episodes": 0, "timesteps": 0, "seconds": 0.0}
     try:
         evaluated = [line for line in records if line.get("eval_mean") is not None]
@@ -127,22 +128,6 @@ def from_run(folder: Path, status: str | None = None) -> Curve:
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise FileError(f"{folder / 'records.jsonl'} is damaged: {error}") from error
-
-
-def read_records(folder: Path) -> list[dict[str, Any]]:
-    """The lines of records.jsonl; one that is still being written at the end does not count."""
-    path = folder / "records.jsonl"
-    lines = read_bytes(path).split(b"\n")[:-1]
-    found = []
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line)
-            if not isinstance(record, dict):
-                raise ValueError("not an object")
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"Line {number} of {path} is damaged: {error}.") from error
-        found.append(record)
-    return found
 
 
 def _numbers(values: Iterable[Any]) -> FloatArray:

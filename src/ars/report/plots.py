@@ -50,7 +50,8 @@ def three_seeds(groups: dict[str, dict[str, list[Curve]]], kind: str) -> bytes:
         for ax, (task, variants) in zip(axes, groups.items(), strict=False):
             _frame(ax, task)
             for variant, curves in variants.items():
-                _mean_and_deviation(ax, variant, [c for c in curves if c.rewards.size])
+                _mean_and_deviation(ax, variant, [c for c in curves if c.rewards.size > 1])
+            ax.set_xlim(left=0)
             _legend(ax)
         return _render(figure, kind)
 
@@ -60,9 +61,8 @@ def _mean_and_deviation(ax: Axes, variant: str, curves: Sequence[Curve]) -> None
         return
     ends = [c.evaluations["episodes"][-1] for c in curves]
     at = np.linspace(min(c.evaluations["episodes"][0] for c in curves), max(ends), POINTS)
-    rows = np.array([st.resample(c.evaluations["episodes"], c.rewards, at) for c in curves])
-    there = np.isfinite(rows)
-    shown = there.all(axis=0) if len(curves) > 1 else there[0]  # where all seeds have something to say
+    rows = np.array([_between(c, at) for c in curves])
+    shown = np.isfinite(rows).all(axis=0)  # where all seeds have something to say
     at, rows = at[shown], rows[:, shown]
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
     open_runs = sum(c.status == "unfinished" for c in curves)
@@ -71,6 +71,12 @@ def _mean_and_deviation(ax: Axes, variant: str, curves: Sequence[Curve]) -> None
     color = COLORS[variant]
     ax.plot(at, mean, color=color, linewidth=1.3, label=label)
     ax.fill_between(at, mean - deviation, mean + deviation, color=color, alpha=0.18, linewidth=0)
+
+
+def _between(curve: Curve, at: st.FloatArray) -> st.FloatArray:
+    """Straight lines between evaluations; NaN before the first and after the last."""
+    found: st.FloatArray = np.interp(at, curve.evaluations["episodes"], curve.rewards, left=np.nan, right=np.nan)
+    return found
 
 
 def percentiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str, *, what: str) -> bytes:

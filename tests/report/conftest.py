@@ -1,0 +1,87 @@
+"""Small runs, a browser and OpenGL for the tests that look; where these are missing the tests say what to install."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_runs import train
+
+from ars.errors import ArsError
+
+CHROMIUM = next((path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).exists()), None)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+def do_without(why: str) -> None:
+    """Skip with the reason; where CI=true nothing is skipped."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI does not skip: {why}")
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three seeds of HalfCheetah; tests read them only."""
+    folder = tmp_path_factory.mktemp("runs")
+    return [train(folder / f"cheetah-{seed}", seed=seed, iterations=8 + 2 * seed) for seed in range(3)]
+
+
+@pytest.fixture(scope="session")
+def opengl() -> None:
+    """MuJoCo can draw here."""
+    import mujoco
+
+    from ars.report.camera import Camera
+
+    model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    try:
+        Camera(model, None, width=32, height=32).close()
+    except ArsError as error:
+        do_without(str(error))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser of this test process alone, without network."""
+    if CHROMIUM is None:
+        do_without("There is no Chromium to open the page with: `apt-get install chromium`.")
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=CHROMIUM, headless=True, args=list(FLAGS), offline=True,
+            viewport={"width": 1200, "height": 900},
+        )  # fmt: skip
+        yield context
+        context.close()
+
+
+class Opened:
+    """A page in the browser, with everything that it complained about or asked for."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def go(self, path: Path) -> Any:
+        self.page.goto(path.absolute().as_uri())
+        self.page.wait_for_selector("html[data-ready]", state="attached")
+        return self.page
+
+
+@pytest.fixture
+def opened(chromium: Any) -> Iterator[Opened]:
+    page = chromium.new_page()
+    yield Opened(page)
+    page.close()
