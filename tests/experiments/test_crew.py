@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ars
-from ars.experiments.crew import Order, collect, run, run_all, share_done, to_do
+from ars.experiments.crew import Order, collect, run, run_all, run_all_on_ray, share_done, to_do
 from ars.experiments.plans import Plan, found, missing
 from ars.report.curves import from_run, load
 from curve_maker import curve
@@ -71,6 +71,17 @@ def test_after_the_minutes_the_runs_are_saved_and_stop(tmp_path: Path) -> None:
     assert time.monotonic() - started < 30
     [folder] = (tmp_path / "runs").iterdir()
     assert from_run(folder).status == "unfinished"
+
+
+def test_over_ray_the_curves_are_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    bad = replace(PLAN, task="Nothing-v0")
+    here, there = (orders(tmp_path / where, PLAN, bad) for where in ("here", "there"))
+    outcomes = {o.plan: o for o in run_all_on_ray(there, jobs=2)}
+    run(here[0])
+    assert "Nothing-v0" in outcomes[bad].failure
+    np.testing.assert_array_equal(load(there[0].file).rewards, load(here[0].file).rewards)
+    assert outcomes[PLAN].curve is not None
 
 
 def test_a_run_that_diverged_is_a_result(tmp_path: Path) -> None:

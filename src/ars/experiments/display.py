@@ -12,6 +12,8 @@ from ars.experiments.cost import in_words
 from ars.experiments.crew import Outcome
 from ars.experiments.plans import Plan
 
+COLUMNS = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}")
+
 
 class Display(Protocol):
     def watch(self, shares: dict[Plan, float]) -> None: ...
@@ -46,15 +48,15 @@ class _Lines:
 
     def __init__(self, work: _Work, console: Console) -> None:
         self._work, self._console = work, console
-        self._left = ""
+        self._shares: dict[Plan, float] = {}
 
     def watch(self, shares: dict[Plan, float]) -> None:
-        self._left = self._work.left(shares)[1]
+        self._shares = shares
 
     def ended(self, outcome: Outcome) -> None:
         self._work.ended.add(outcome.plan)
-        count = f"{len(self._work.ended)} of {len(self._work.costs)}"
-        self._console.print(f"{count}: {sentence(outcome)} ({self._left})", highlight=False, soft_wrap=True)
+        count, left = f"{len(self._work.ended)} of {len(self._work.costs)}", self._work.left(self._shares)[1]
+        self._console.print(f"{count}: {sentence(outcome)} ({left})", highlight=False, soft_wrap=True)
 
 
 class _Bars:
@@ -78,6 +80,7 @@ class _Bars:
         self._work.ended.add(outcome.plan)
         if outcome.plan in self._each:
             self._bars.remove_task(self._each.pop(outcome.plan))
+        self.watch({})
         self._bars.console.print(sentence(outcome), highlight=False, soft_wrap=True)
 
 
@@ -105,8 +108,7 @@ def display(costs: Mapping[Plan, float], *, quiet: bool = False) -> Iterator[Dis
     if quiet:
         yield _Quiet()
     elif console.is_terminal:
-        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}")
-        with Progress(*columns, console=console, transient=True) as bars:
+        with Progress(*COLUMNS, console=console, transient=True) as bars:
             yield _Bars(work, bars)
     else:
         yield _Lines(work, console)

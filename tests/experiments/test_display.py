@@ -1,0 +1,57 @@
+"""The display of many runs: what is done, and an estimate of the rest."""
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from ars.experiments import display as shown
+from ars.experiments.crew import Outcome
+from ars.experiments.plans import Plan
+from curve_maker import curve
+
+ONE = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320)
+TWO = replace(ONE, seed=2)
+
+
+def test_time_left_by_hand(monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(shown.time, "monotonic", lambda: now[0])
+    work = shown._Work({ONE: 30.0, TWO: 10.0})
+    assert work.left({ONE: 0.0}) == (0.0, "about … left")
+    now[0] = 60.0  # a minute for half of the first: 15 of 40, so 100 s for the other 25
+    assert work.left({ONE: 0.5}) == (0.375, "about 1.7 min left")
+
+
+def test_what_a_run_had_done_before_is_not_counted_as_speed(monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(shown.time, "monotonic", lambda: now[0])
+    work = shown._Work({ONE: 100.0})
+    work.left({ONE: 0.5})
+    now[0] = 30.0
+    assert work.left({ONE: 0.75})[1] == "about 30 s left"
+
+
+def test_lines_say_what_became_of_each_run() -> None:
+    text = io.StringIO()
+    lines = shown._Lines(shown._Work({ONE: 1.0, TWO: 1.0}), Console(file=text, width=200))
+    lines.watch({ONE: 0.5})
+    lines.ended(Outcome(ONE, curve([1.0, 2.0])))
+    lines.ended(Outcome(TWO, None, "no such task."))
+    first, second = text.getvalue().splitlines()
+    assert first.startswith(f"1 of 2: {ONE.name}: finished, best 2.0, 320 episodes (about ")
+    assert "FAILED: no such task." in second
+
+
+def test_bars_follow_the_runs() -> None:
+    from rich.progress import Progress
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=200)
+    with Progress(*shown.COLUMNS, console=console) as progress:
+        bars = shown._Bars(shown._Work({ONE: 1.0, TWO: 1.0}), progress)
+        bars.watch({ONE: 0.25})
+        assert [task.description for task in progress.tasks] == ["all runs", ONE.name]
+        assert progress.tasks[0].completed == 0.125
+        bars.ended(Outcome(ONE, curve([1.0])))
+        assert [task.description for task in progress.tasks] == ["all runs"]
+        assert progress.tasks[0].completed == 0.5
