@@ -3,13 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: train test lint format venv bench clean
+.PHONY: train test torture lint format venv bench clean
 
+# Ctrl-C ends the training, which saves; the page is made all the same, and its failure is not the training's.
 train: $(VENV)/.base
-	$(BIN)/ars train HalfCheetah-v5 --until 3430 --minutes 10
+	@trap : INT; run=runs/HalfCheetah-v5-$$(date +%Y%m%d-%H%M%S); \
+	  $(BIN)/ars train HalfCheetah-v5 --until 3430 --minutes 10 --out $$run; code=$$?; \
+	  if [ -f $$run/records.jsonl ]; then \
+	    $(BIN)/ars report $$run --out $$run.html || echo "The training is saved; only its page could not be made."; \
+	  fi; exit $$code
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev $(VENV)/.system
 	$(BIN)/pytest -n auto --dist worksteal
+
+# The long form of tests/torture: kills, damage, a soak; its figures go into docs/reliability.md.
+TORTURE := $(VENV)/torture
+
+torture: $(VENV)/.dev
+	rm -rf $(TORTURE)
+	ARS_TORTURE=$(abspath $(TORTURE)) $(BIN)/pytest -n 2 --dist worksteal tests/torture
+	$(BIN)/python tests/torture/torture_report.py $(TORTURE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -47,6 +60,22 @@ $(VENV)/.base: pyproject.toml $(VENV)/bin/python
 $(VENV)/.dev: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
+
+# What the tests that look at films and pages need from the system: installed once, quietly, where we may. Elsewhere
+# these tests are skipped and say so.
+SYSTEM := chromium libegl1 libgl1-mesa-dri
+
+$(VENV)/.system: | $(VENV)/bin/python
+	@become=; if dpkg-query -W $(SYSTEM) >/dev/null 2>&1; then :; \
+	  elif [ "$$(id -u)" = 0 ]; then become=env; \
+	  elif sudo -n true 2>/dev/null; then become="sudo -n env"; \
+	  fi; \
+	  if [ -n "$$become" ] && command -v apt-get >/dev/null; then \
+	    echo "Installing $(SYSTEM), for the tests that look at films and pages"; \
+	    { $$become apt-get -qq update && \
+	      $$become DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $(SYSTEM); } \
+	      </dev/null >/dev/null 2>&1 || echo "They could not be installed: some tests will be skipped."; \
+	  fi; touch $@
 
 clean:
 	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis

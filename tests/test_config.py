@@ -171,8 +171,11 @@ def test_until(value: Any) -> None:
 
 @pytest.mark.parametrize("name", ["iterations", "episodes", "timesteps"])
 def test_a_rule_beyond_reach_never_applies(name: str) -> None:
-    """A whole number is a whole number."""
-    assert not Stop(**{name: 10**400}).reason(10**9, 10**9, 10**9, 1e9, None)
+    """A century of iterations can be asked for; what no float holds could not be shown."""
+    assert not Stop(**{name: 10**15}).reason(10**9, 10**9, 10**9, 1e9, None)
+    for value in (10**15 + 1, 10**400, 10**5000):
+        with pytest.raises(SettingError, match=f"{name} = "):
+            Stop(**{name: value})
 
 
 def test_until_may_be_negative() -> None:

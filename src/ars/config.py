@@ -39,7 +39,7 @@ def finite_number(name: str, value: Any) -> float:
     """value as a float, NumPy's numbers too; a sentence if it is not a finite number."""
     try:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not math.isfinite(value):
-            raise SettingError(f"{name} = {value!r} is not a finite number.")
+            raise SettingError(f"{name} = {shown(value)} is not a finite number.")
         return float(value)
     except OverflowError as error:
         raise SettingError(f"{name} is not a finite number: it has more digits than a float can hold.") from error
@@ -49,9 +49,16 @@ def whole_number(name: str, value: Any, least: int, most: float = math.inf) -> i
     """value as an int within its range, or a sentence."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or not least <= int(value) <= most:
         limit = "on" if most == math.inf else f"to {most}"
-        shown = repr(value) if len(repr(value)) < 50 else "a number of many digits"
-        raise SettingError(f"{name} = {shown} must be a whole number from {least} {limit}.")
+        raise SettingError(f"{name} = {shown(value)} must be a whole number from {least} {limit}.")
     return int(value)
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence; Python refuses to write integers of thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**50:
+        return "a number of many digits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +82,7 @@ class Config:
 
     def __post_init__(self) -> None:
         if not isinstance(self.variant, str) or self.variant not in VARIANTS:
-            raise SettingError(f"variant = {self.variant!r} is unknown: choose one of {', '.join(VARIANTS)}.")
+            raise SettingError(f"variant = {shown(self.variant)} is unknown: choose one of {', '.join(VARIANTS)}.")
         for name in ("alpha", "nu", "shift"):
             object.__setattr__(self, name, finite_number(name, getattr(self, name)))
         for name in ("alpha", "nu"):
@@ -92,7 +99,7 @@ class Config:
                 f"not {self.variant}: leave b out, or set it to {self.N}."
             )
         if not isinstance(self.noise, str) or self.noise not in NOISES:
-            raise SettingError(f"noise = {self.noise!r} is unknown: choose {' or '.join(NOISES)}.")
+            raise SettingError(f"noise = {shown(self.noise)} is unknown: choose {' or '.join(NOISES)}.")
         if (self.noise == "table") != (self.table_size > 0):
             raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
         if self.stats_every > 1 and not self.features.normalised:
@@ -111,7 +118,7 @@ class Config:
         names = {f.name for f in fields(Config)}
         odd = sorted(names.symmetric_difference(value))
         if odd:
-            raise SettingError(f"The configuration has {odd[0]!r} missing or does not know it.")
-        if not isinstance(value["task"], str):
-            raise SettingError(f"task = {value['task']!r} is not a name.")
+            raise SettingError(f"The configuration has {shown(odd[0])} missing or does not know it.")
+        if not isinstance(value["task"], str) or not value["task"].isprintable():
+            raise SettingError(f"task = {shown(value['task'])} is not a name.")
         return Config(**value)

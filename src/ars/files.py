@@ -3,7 +3,9 @@
 import contextlib
 import io
 import json
+import math
 import os
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +17,23 @@ from numpy.typing import NDArray
 from ars.errors import FileError
 
 LARGEST_FILE = 256 * 2**20  # bytes, unpacked; a policy for 10 000 observations and 1000 actions is 80 MB
+LARGEST_JSON = 16 * 2**20  # bytes; as Python objects JSON can take thirty times as much
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes, and what can be unpacked piece by piece
+
+
+def one_line(error: BaseException) -> str:
+    """What an exception says, fit for one of our sentences: NumPy, Ray and environments write paragraphs."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in words[:1000])
+    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Replace path as a whole: a reader, or a crash at any moment, sees the old content or the new."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)
+        with temporary.open("xb") as file:  # a new file: never what a link of that name points to
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -57,29 +69,57 @@ def read_npz(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     content = read_bytes(path)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
+            entries = archive.infolist()
+        unpacked = sum(entry.file_size for entry in entries)
         if unpacked > LARGEST_FILE:
             raise FileError(f"{path} unpacks to {unpacked} bytes, more than the {LARGEST_FILE} we accept.")
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        if any(entry.compress_type not in PLAIN for entry in entries):
+            raise ValueError("it is packed in a way that NumPy does not use")
+        with warnings.catch_warnings(), np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            warnings.simplefilter("error")  # what makes NumPy doubt is not one of our files
             missing = [name for name in names if name not in archive.files]
             if missing:
                 raise FileError(f"{path} has no array {missing[0]!r}: it is not the kind of file expected here.")
-            return {name: archive[name] for name in names}
+            arrays = {name: archive[name] for name in names}
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):  # NumPy gives bytes for other entries
+            raise ValueError("an entry is not an array")
+        return arrays
     except FileError:
         raise
     except Exception as error:  # zipfile and NumPy raise many kinds for damaged bytes
-        raise FileError(f"{path} is damaged or not an .npz file without pickled objects ({error}).") from error
+        reason = one_line(error)
+        raise FileError(f"{path} is damaged or not an .npz file without pickled objects ({reason}).") from error
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object."""
     content = read_bytes(path)
+    if len(content) > LARGEST_JSON:
+        raise FileError(f"{path} is larger than {LARGEST_JSON} bytes: this is not one of our files.")
     try:
-        value = json.loads(content)
+        return parse_json(content)
     except (ValueError, RecursionError) as error:
-        raise FileError(f"{path} is damaged: {error}.") from error
+        raise FileError(f"{path} is damaged: {one_line(error)}.") from error
+
+
+def parse_json(text: str | bytes) -> dict[str, Any]:
+    """A JSON object, as strict as what we write: ValueError or RecursionError for all else, NaN and infinity too."""
+    if len(text) > LARGEST_JSON:
+        raise ValueError(f"it is larger than {LARGEST_JSON} bytes")
+    value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     if not isinstance(value, dict):
-        raise FileError(f"{path} is damaged: a JSON object was expected.")
+        raise ValueError("a JSON object was expected")
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """1e999 is JSON and would become infinity."""
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:20]} is not finite")
     return value
 
 

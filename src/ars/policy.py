@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ars.errors import FileError, SettingError
-from ars.files import read_npz, write_npz
+from ars.files import LARGEST_JSON, one_line, parse_json, read_npz, write_npz
 
 FloatArray = NDArray[np.float64]
 FORMAT = 1
+LARGEST_M = 10**7  # numbers; a checkpoint holds two such matrices, and stays below files.LARGEST_FILE
 ACTION_DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8")
 
 
@@ -62,8 +63,10 @@ class Actions:
         def bounds(name: str, open_end: float) -> tuple[float, ...] | None:
             if value.get(name) is None:
                 return None
+            if not isinstance(value[name], list | tuple) or len(value[name]) != p:
+                raise ValueError(f"the bounds of the actions are not {p} numbers")
             numbers = tuple(open_end if b is None else float(b) for b in value[name])
-            if len(numbers) != p or any(math.isnan(b) for b in numbers):
+            if any(isinstance(b, str) for b in value[name]) or any(math.isnan(b) for b in numbers):
                 raise ValueError(f"the bounds of the actions are not {p} numbers")
             return numbers
 
@@ -76,12 +79,19 @@ class Actions:
         low, high = bounds("low", -math.inf), bounds("high", math.inf)
         if (low is None) != (high is None):
             raise ValueError("the actions have one bound without the other")
-        return Actions(str(value["kind"]), shape, int(value.get("start", 0)), low, high, dtype)
+        if low is not None and high is not None and any(a > b for a, b in zip(low, high, strict=True)):
+            raise ValueError("a lower bound of the actions lies above the upper one")
+        start = value.get("start", 0)
+        if not isinstance(start, int) or not abs(start) < 2**62:
+            raise ValueError("the actions do not start at a whole number")
+        return Actions(str(value["kind"]), shape, start, low, high, dtype)
 
 
 def _sizes(value: Any) -> list[int]:
-    """A list of sizes, or ValueError."""
-    if not isinstance(value, list | tuple) or not all(isinstance(size, int) and 0 < size < 2**31 for size in value):
+    """A list of sizes, or ValueError; NumPy has 64 axes at the most."""
+    if not isinstance(value, list | tuple) or len(value) > 64:
+        raise ValueError("a shape is not a list of sizes")
+    if not all(isinstance(size, int) and 0 < size < 2**31 for size in value):
         raise ValueError("a shape is not a list of sizes")
     return list(value)
 
@@ -206,26 +216,33 @@ def check_policy_arrays(path: str | Path, M: NDArray[Any], mu: NDArray[Any], sig
         raise FileError(f"{path} is damaged: M, mu and sigma must be float64.")
     if M.ndim != 2 or M.size == 0 or mu.shape != (M.shape[1],) or sigma.shape != (M.shape[1],):
         raise FileError(f"{path} is damaged: shapes M {M.shape}, mu {mu.shape}, sigma {sigma.shape} do not fit.")
+    if M.size > LARGEST_M:
+        raise FileError(f"{path} is damaged: M {M.shape} has more than {LARGEST_M} numbers.")
     if not (np.isfinite(M).all() and np.isfinite(mu).all()):
         raise FileError(f"{path} is damaged: M and mu must be finite.")
     if not (sigma > 0).all():
         raise FileError(f"{path} is damaged: sigma must be positive, or infinite for an ignored coordinate.")
+    with np.errstate(all="ignore"):
+        W = M / sigma
+        usable = np.isfinite(W).all() and np.isfinite(np.abs(W * mu).sum())
+    if not usable:
+        raise FileError(f"{path} is damaged: M / sigma and its product with mu must be finite.")
 
 
 def _task_of(path: str | Path, text: NDArray[Any], p: int, n: int) -> dict[str, Any]:
     try:
         if text.dtype.kind != "U" or text.ndim != 0:
             raise ValueError("the entry 'task' is not text")
-        task = json.loads(str(text))
-        if not isinstance(task, dict):
-            raise ValueError("the entry 'task' is not a JSON object")
+        if text.dtype.itemsize > 4 * LARGEST_JSON:
+            raise ValueError(f"the entry 'task' has more than {LARGEST_JSON} letters")
+        task = parse_json(str(text))
         version = task.pop("format", None)
         if version != FORMAT:
-            raise ValueError(f"format {version!r} is unknown to this version of ars, which reads {FORMAT}")
+            raise ValueError(f"format {version!r:.50} is unknown to this version of ars, which reads {FORMAT}")
         if "actions" in task:
             Actions.from_dict(task["actions"], p)
         if "observation" in task and _count(task["observation"]) != n:
             raise ValueError(f"its observation does not flatten to n = {n} numbers")
         return task
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FileError(f"{path} is damaged: {error}.") from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise FileError(f"{path} is damaged: {one_line(error)}.") from error

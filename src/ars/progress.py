@@ -1,13 +1,16 @@
 """Training as it happens: a live line on a terminal, plain lines elsewhere, JSON for programs."""
 
 import json
+import math
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
 from ars.config import Config
@@ -16,6 +19,7 @@ from ars.stopping import Stop
 
 SECONDS_BETWEEN_LINES = 1.0  # at evaluations
 SECONDS_WITHOUT_LINES = 10.0  # at most, evaluation or not
+WIDTH = 40  # of the learning curve in letters
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -52,7 +56,7 @@ def time_left(seconds: float, stop: Stop) -> str:
     return f"{duration(seconds)} left" + (" at most" if stop.until is not None else "")
 
 
-def sparkline(values: list[float], width: int = 40) -> str:
+def sparkline(values: list[float], width: int = WIDTH) -> str:
     """The last values as bars."""
     shown = values[-width:]
     low, high = min(shown, default=0.0), max(shown, default=0.0)
@@ -112,11 +116,13 @@ class _Live:
 
     def __init__(self, live: Live, config: Config, stop: Stop) -> None:
         self._live, self._config, self._stop, self._speed = live, config, stop, Speed()
-        self._rewards: list[float] = []
+        self._rewards: deque[float] = deque(maxlen=WIDTH)  # a run may last for weeks
+        self._best = -math.inf
 
     def show(self, record: Record) -> None:
         if record.eval_mean is not None:
             self._rewards.append(record.eval_mean)
+            self._best = max(self._best, record.eval_mean)
         self._live.update(self._table(record, self._speed.add(record)))
 
     def _table(self, record: Record, speed: float) -> Table:
@@ -124,14 +130,14 @@ class _Live:
         table = Table.grid(padding=(0, 2))
         config = self._config
         table.add_row(
-            f"[bold]{config.task}[/] {config.variant} seed {config.seed}",
+            f"[bold]{escape(config.task)}[/] {config.variant} seed {config.seed}",
             f"iteration {record.iteration}",
             f"{record.episodes} episodes",
             f"{record.timesteps:,} timesteps",
             f"{speed:,.0f} steps/s",
         )
         latest = f"{self._rewards[-1]:.1f}" if self._rewards else "first evaluation to come"
-        best = f"best {max(self._rewards):.1f}" if self._rewards else ""
+        best = f"best {self._best:.1f}" if self._rewards else ""
         table.add_row(
             f"reward [bold green]{latest}[/]",
             best,
@@ -142,7 +148,7 @@ class _Live:
         for name, value in record.measures.items():
             table.add_row(f"{name} {value:.4g}")
         if len(self._rewards) > 1:
-            table.add_row(f"[green]{sparkline(self._rewards)}[/]")
+            table.add_row(f"[green]{sparkline(list(self._rewards))}[/]")
         return table
 
 

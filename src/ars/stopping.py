@@ -1,11 +1,15 @@
 """When to stop: rules that decide nothing else. All count from the start of the run, over all its sessions."""
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ars.config import finite_number, whole_number
 from ars.errors import SettingError
 from ars.records import Record
+
+LARGEST_RULE = 10**15  # more than a century of anything
+LONGEST_ESTIMATE = 10 * 365 * 86400  # seconds; beyond it, "time left" says nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +25,7 @@ class Stop:
     def __post_init__(self) -> None:
         for name, value in self.to_dict().items():
             if name in ("iterations", "episodes", "timesteps"):
-                object.__setattr__(self, name, whole_number(name, value, 1))
+                object.__setattr__(self, name, whole_number(name, value, 1, LARGEST_RULE))
             else:
                 object.__setattr__(self, name, finite_number(name, value))
         if self.minutes is not None and self.minutes <= 0:
@@ -51,12 +55,13 @@ class Stop:
 
     def seconds_left(self, record: Record) -> float | None:
         """An estimate from the speed so far; None if no rule allows one (an evaluation's reward cannot be foretold)."""
-        shares = [
-            getattr(record, "iteration" if name == "iterations" else name) / limit
-            for name in ("iterations", "episodes", "timesteps")
-            if (limit := getattr(self, name)) is not None
+        done = {"iterations": record.iteration, "episodes": record.episodes, "timesteps": record.timesteps}
+        left = [
+            record.seconds * (limit / value - 1)
+            for name, value in done.items()
+            if value and (limit := getattr(self, name)) is not None
         ]
-        left = [record.seconds * (1 / share - 1) for share in shares]
         if self.minutes is not None:
             left.append(60 * self.minutes - record.seconds)
-        return max(0.0, min(left)) if left else None
+        shortest = min(left, default=math.inf)
+        return max(0.0, shortest) if shortest < LONGEST_ESTIMATE else None

@@ -6,6 +6,7 @@ a saved state.
 
 import json
 import math
+import shlex
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -45,7 +46,7 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, alg
     r_plus, r_minus = rollouts.rewards.T
     if not len(algorithm.finite_directions(r_plus, r_minus)):
         raise DivergedError(
-            f"In iteration {state.j + 1} none of the N = {config.N} directions gave finite rewards: "
+            f"In iteration {state.j + 1} none of the N = {config.N} directions of {config.task} gave finite rewards: "
             f"try a smaller nu (now {config.nu:g}) or alpha (now {config.alpha:g})."
         )
     shape, size = state.M.shape, config.table_size
@@ -195,11 +196,11 @@ def old_session(
 ) -> Session:
     """A run from its last checkpoint; rules in `stop` replace those that it has."""
     with ExitStack() as on_failure:
-        run = Run.open(Path(out))
-        on_failure.callback(run.close)
+        run = Run.open(Path(out), mend=False)
+        on_failure.callback(run.release)
         name = run.config.task
         if ":" in name and task is None:
-            raise SettingError(f"This run imports code of yours: confirm it with --task {name}.")
+            raise SettingError(f"This run imports code of yours: confirm it with --task {shlex.quote(name)}.")
         if task not in (None, name):
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
         made = make(name)
@@ -208,6 +209,7 @@ def old_session(
             raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
         crew = make_executor(made, workers, kind=executor, address=address)
         on_failure.callback(crew.close)
+        run.mend()
         if stop:
             run.set_stop(stop)
         on_failure.pop_all()
@@ -266,7 +268,7 @@ def evaluate(
     if not isinstance(name, str):
         raise SettingError("This policy does not say which task it is for: name one with --task.")
     if ":" in name and task is None:
-        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {name}.")
+        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {shlex.quote(name)}.")
     episodes = whole_number("episodes", episodes, 1, LARGEST["eval_episodes"])
     seed = whole_number("seed", seed, 0, LARGEST["seed"])
     made = make(name)

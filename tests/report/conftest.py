@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Opened
 from small_runs import train
 
 from ars.errors import ArsError
@@ -46,7 +47,7 @@ def opengl() -> None:
         do_without(str(error))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not longer: Playwright keeps an event loop running, which other tests may not expect
 def chromium() -> Iterator[Any]:
     """A browser of this test process alone, without network."""
     if CHROMIUM is None:
@@ -60,24 +61,6 @@ def chromium() -> Iterator[Any]:
         )  # fmt: skip
         yield context
         context.close()
-
-
-class Opened:
-    """A page in the browser, with everything that it complained about or asked for."""
-
-    def __init__(self, page: Any) -> None:
-        self.page = page
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: self.requests.append(request.url))
-
-    def go(self, path: Path) -> Any:
-        self.page.goto(path.absolute().as_uri())
-        self.page.wait_for_selector("html[data-ready]", state="attached")
-        return self.page
 
 
 @pytest.fixture

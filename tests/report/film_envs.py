@@ -6,6 +6,10 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from ars.tasks.locomotion import TASKS
+
+walker, swimmer = TASKS["Walker2d-v5"], TASKS["Swimmer-v5"]  # as a user's own description would be
+
 
 class Blind(gymnasium.Env):
     """Twelve steps, nothing to see."""

@@ -1,8 +1,10 @@
 """ars train, resume, evaluate, tasks."""
 
+import shlex
 import signal
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -94,6 +96,25 @@ class StopRules:
         return Stop(**set_fields(self))
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Dashboards:
+    """Where else the records go."""
+
+    tensorboard: Annotated[
+        bool, Parameter(group=OTHER, help="Also TensorBoard event files, in the run folder (extra: tensorboard).")
+    ] = False
+    wandb: Annotated[bool, Parameter(group=OTHER, help="Also to Weights & Biases (extra: wandb).")] = False
+
+    def names(self) -> list[str]:
+        """Those that were asked for, all installed."""
+        from ars.sinks import check_installed
+
+        names = [f.name for f in fields(self) if getattr(self, f.name)]
+        check_installed(names)
+        return names
+
+
 @app.command(
     help_epilogue=examples(
         "ars train HalfCheetah-v5 --until 3430 --minutes 10",
@@ -108,6 +129,7 @@ def train(
     out: Annotated[Path | None, Parameter(group=OTHER, help="The run folder; default: a new one in runs/.")] = None,
     hyperparameters: Hyperparameters = Hyperparameters(),  # noqa: B008 (frozen)
     rules: StopRules = StopRules(),  # noqa: B008
+    dashboards: Dashboards = Dashboards(),  # noqa: B008
     workers: Workers = None,
     executor: Where = "local",
     address: Address = None,
@@ -123,6 +145,7 @@ def train(
     from ars.stopping import Stop
     from ars.training import new_session
 
+    names = dashboards.names()
     session = new_session(
         task,
         set_fields(hyperparameters),
@@ -132,7 +155,7 @@ def train(
         executor=executor,
         address=address,
     )
-    return run_session(session, as_json=json, quiet=quiet)
+    return run_session(session, as_json=json, quiet=quiet, dashboards=names)
 
 
 @app.command(help_epilogue=examples("ars resume runs/HalfCheetah-v5-V2-seed0 --minutes 20"))
@@ -141,6 +164,7 @@ def resume(
     /,
     *,
     rules: StopRules = StopRules(),  # noqa: B008
+    dashboards: Dashboards = Dashboards(),  # noqa: B008
     task: TaskName = None,
     workers: Workers = None,
     executor: Where = "local",
@@ -154,17 +178,24 @@ def resume(
     """
     from ars.training import old_session
 
+    names = dashboards.names()
     session = old_session(
         run, workers=how_many(workers, address), stop=rules.stop(), task=task, executor=executor, address=address
     )
     for note in session.run.notes if session.run else ():
         print(f"Note: {note}", file=sys.stderr)
-    return run_session(session, as_json=json, quiet=quiet)
+    return run_session(session, as_json=json, quiet=quiet, dashboards=names)
 
 
-@app.command(help_epilogue=examples("ars evaluate runs/HalfCheetah-v5-V2-seed0/best.npz --episodes 100"))
+@app.command(
+    help_epilogue=examples(
+        "ars evaluate runs/HalfCheetah-v5-V2-seed0 --episodes 100",
+        "ars evaluate Hopper-v1",
+        "ars evaluate lin_policy_plus.npz --task Walker2d-v1",
+    )
+)
 def evaluate(
-    policy: Path,
+    policy: str,
     /,
     *,
     task: TaskName = None,
@@ -173,11 +204,18 @@ def evaluate(
     workers: Workers = None,
     json: Json = False,
 ) -> int:
-    """Measure a saved policy with the task's own reward and horizon."""
-    from ars.policy import LinearPolicy
+    """Measure a saved policy with the task's own reward and horizon.
+
+    POLICY is a file, a run folder (its best policy), the name of a policy that comes with ars, or a file of the paper's
+    authors or of sb3-contrib with its `--task`.
+    """
+    from ars.imports import notes_of, open_policy
     from ars.training import evaluate
 
-    result = evaluate(LinearPolicy.load(policy), task, episodes=episodes, seed=seed, workers=how_many(workers))
+    opened = open_policy(policy, task)
+    for note in notes_of(opened):
+        print(f"Note: {note}", file=sys.stderr)
+    result = evaluate(opened, task, episodes=episodes, seed=seed, workers=how_many(workers))
     summary = result.summary()
     if json:
         print_json(summary)
@@ -233,25 +271,31 @@ def tasks(*, json: Json = False) -> int:
     return 0
 
 
-def run_session(session: "Session", *, as_json: bool, quiet: bool) -> int:
+def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: Sequence[str] = ()) -> int:
     """Train with a display, and say where things are."""
     from rich.console import Console
 
     from ars.progress import display
+    from ars.sinks import sinks
 
     out = Console(stderr=as_json, highlight=False, soft_wrap=True)
     folder = session.run.path if session.run else Path()
-    again = f"{command()} resume {shell(folder)}" + (
-        f" --task {session.config.task}" if ":" in session.config.task else ""
-    )
+    own = f" --task {shlex.quote(session.config.task)}" if ":" in session.config.task else ""
+    again = f"{command()} resume {shell(folder)}{own}"
     if not quiet:
         out.print(_headline(session))
     record = None
     with signals():
         try:
-            with display(session.config, session.stop, as_json=as_json, quiet=quiet) as shown:
+            with (
+                sinks(
+                    dashboards, folder, session.config, session.state, say=lambda note: print(note, file=sys.stderr)
+                ) as sent,
+                display(session.config, session.stop, as_json=as_json, quiet=quiet) as shown,
+            ):
                 for record in session.records():
                     shown.show(record)
+                    sent.write(record)
         except KeyboardInterrupt as interrupt:
             out.print(f"Interrupted: everything is saved. Continue with: {again}")
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
@@ -269,7 +313,9 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool) -> int:
     else:
         out.print(f"The policy is {folder}/policy.npz; no evaluation was due yet.")
     out.print("What to type next:")
-    out.print(f"  {command()} evaluate {shell(folder / ('best.npz' if best else 'policy.npz'))}")
+    out.print(f"  {command()} evaluate {shell(folder / ('best.npz' if best else 'policy.npz'))}{own}")
+    out.print(f"  {command()} watch {shell(folder / ('best.npz' if best else 'policy.npz'))}{own}")
+    out.print(f"  {command()} report {shell(folder)}")
     out.print(f"  {again} --iterations {record.iteration + DEFAULT_ITERATIONS}")
     return 0
 

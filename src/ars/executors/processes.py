@@ -52,7 +52,7 @@ class ProcessExecutor:
             except BrokenProcessPool as error:
                 deaths = 0 if len(done) > before else deaths + 1
                 if deaths >= MOST_DEATHS:
-                    raise WorkerError(self._explain()) from error
+                    raise WorkerError(self._explain(batch, units[min(set(range(len(units))) - done.keys())])) from error
                 self._pool.shutdown(wait=True)
                 self._pool = self._start()
         return assemble(batch, [done[i] for i in range(len(units))])
@@ -88,11 +88,14 @@ class ProcessExecutor:
         self._table = None
         forget_tables()
 
-    def _explain(self) -> str:
+    def _explain(self, batch: Batch, unit: tuple[int, int]) -> str:
+        """Which environment, and how far it came: more is not known of a process that died."""
+        which = "direction" if batch.nu else "evaluation episode"
+        where = f"in iteration {batch.j + bool(batch.nu)}, {which} {unit[0]}"
         hint = ""
         if getattr(sys.modules["__main__"], "__file__", None) and not hasattr(sys, "ps1"):
             hint = " In a script, training with workers > 1 must stand below `if __name__ == '__main__':`."
-        return f"The worker processes of {self._name} died {MOST_DEATHS} times in a row.{hint}"
+        return f"The worker processes of {self._name} died {MOST_DEATHS} times in a row {where}.{hint}"
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

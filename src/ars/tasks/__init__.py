@@ -86,4 +86,5 @@ def _unknown(name: str) -> str:
     by_lower = {task.lower(): task for task in known}
     near = [by_lower[hit] for hit in difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)]
     hint = f"the nearest names are {', '.join(near)}" if near else "`ars tasks` lists them"
-    return f"There is no task {name!r}: {hint}; module:factory names one of your own."
+    shown = repr(name) if len(name) < 100 else f"of {len(name)} letters"
+    return f"There is no task {shown}: {hint}; module:factory names one of your own."

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from ars.errors import ArsError, TaskError
+from ars.files import one_line
 from ars.moments import Moments
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
@@ -62,15 +63,15 @@ class GymnasiumTask:
                 place = f"step {step + 1}"
                 obs, r, terminated, truncated, _ = self._env.step(self.actions.apply(a))
                 step += 1
-                reward += float(r) - shift
+                reward += _number(r) - shift
                 x = self._flatten(obs)
                 finite = bool(np.isfinite(reward) and np.isfinite(x).all()) and not self._diverged()
                 if terminated or truncated:
                     break
         except ArsError:
             raise
-        except Exception as error:  # whatever the environment raises
-            raise TaskError(f"{self.name} failed in {place} of an episode: {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:  # whatever the environment raises
+            raise TaskError(f"{self.name} failed in {place} of an episode: {_said(error)}") from error
         moments = Moments.from_sums(step, x_first, s1, s2) if gather else None
         return Rollout(reward, step, moments, finite)
 
@@ -112,8 +113,19 @@ def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
         return gymnasium.make(registered_id, disable_env_checker=True, **kwargs)
     except TaskError:
         raise
-    except Exception as error:
-        raise TaskError(f"Cannot make {name}: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise TaskError(f"Cannot make {name}: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {one_line(error)}"
+
+
+def _number(reward: Any) -> float:
+    """float() would also read text, and warn about arrays."""
+    if isinstance(reward, str | bytes) or np.ndim(reward) != 0:
+        raise TypeError(f"the reward is {type(reward).__name__} of shape {np.shape(reward)}, not a number")
+    return float(reward)
 
 
 def _is_mujoco(env: gymnasium.Env[Any, Any]) -> bool:
@@ -125,13 +137,13 @@ def _is_mujoco(env: gymnasium.Env[Any, Any]) -> bool:
 def _flattener(name: str, space: spaces.Space[Any]) -> Any:
     """A function from an observation to a float64 array (n,)."""
     if isinstance(space, spaces.Box):
-        size = int(np.prod(space.shape))
+        shape = space.shape
 
         def flat(obs: Any) -> FloatArray:
-            x = np.array(obs, dtype=np.float64).reshape(-1)
-            if x.size != size:
-                raise TaskError(f"{name} gave an observation of shape {np.shape(obs)}, not {space.shape}.")
-            return x
+            x = np.asarray(obs)
+            if x.shape != shape or x.dtype.kind not in "fiub":  # NumPy would read text, and drop imaginary parts
+                raise TypeError(f"the observation has shape {x.shape} and dtype {x.dtype}, not {shape} and numbers")
+            return x.astype(np.float64).reshape(-1)
 
         return flat
     if isinstance(space, spaces.Dict | spaces.Tuple) and space.is_np_flattenable:

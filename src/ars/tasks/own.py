@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ars.errors import TaskError
+from ars.files import one_line
 
 
 def load(name: str) -> Any:
@@ -15,5 +16,6 @@ def load(name: str) -> Any:
         sys.path.insert(0, here)
     try:
         return getattr(importlib.import_module(module_name), attribute, None)
-    except Exception as error:  # whatever the user's module raises while it is imported
-        raise TaskError(f"Cannot import {module_name!r} of {name}: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever the user's module raises while it is imported
+        said = f"{type(error).__name__}: {one_line(error)}"
+        raise TaskError(f"Cannot import {module_name!r} of {name}: {said}") from error

@@ -1,0 +1,338 @@
+"""Reads the arrays in a pickle without executing anything of it.
+
+A pickle is a program for a stack machine. This is that machine without the parts that import or call: a name becomes a
+`Name`, a call becomes a `Made` that remembers its arguments, and both are only data. Names that the caller does not
+know, and opcodes that no array needs, are refused.
+"""
+
+import codecs
+import io
+import math
+import pickletools
+import warnings
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGEST_PICKLE = 32 * 2**20  # bytes; a policy for 4000 observations and 1000 actions
+MOST_OPCODES = 100_000  # an array takes fifty, stable-baselines3's statistics seven hundred
+
+ARRAY_NAMES = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "numpy": ("dtype", "ndarray"),
+        "numpy.core.multiarray": ("_reconstruct", "scalar"),  # before NumPy 2
+        "numpy._core.multiarray": ("_reconstruct", "scalar"),
+        "numpy.core.numeric": ("_frombuffer",),  # protocol 5
+        "numpy._core.numeric": ("_frombuffer",),
+        "_codecs": ("encode",),  # bytes in protocol 2, written by Python 3
+    }.items()
+    for name in names
+)
+DTYPES = ("f8", "f4", "i8", "i4")
+
+
+class PickleError(ValueError):
+    """The pickle holds what is not allowed here, or is damaged; the message is the rest of a sentence."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a pickle would import."""
+
+    path: str
+
+
+@dataclass(eq=False)
+class Made:
+    """What a pickle would call, with the arguments, and what it would then put into the result."""
+
+    path: str
+    arguments: tuple[Any, ...]
+    state: Any = None
+    items: dict[Any, Any] = field(default_factory=dict)
+
+
+_MARK = object()
+
+
+class _Machine:
+    """One pass over the opcodes; `step` handles one of them."""
+
+    def __init__(self, known: Collection[str], *, persistent: bool) -> None:
+        self._known, self._persistent = known, persistent
+        self.stack: list[Any] = []
+        self._memo: dict[int, Any] = {}
+
+    def step(self, opcode: str, argument: Any) -> None:
+        handler = _HANDLERS.get(opcode)
+        if handler is None or (opcode == "BINPERSID" and not self._persistent):
+            raise PickleError(f"it uses the opcode {opcode}, which no array needs")
+        handler(self, argument)
+
+    def pop(self) -> Any:
+        if not self.stack or self.stack[-1] is _MARK:
+            raise PickleError("its stack runs empty")
+        return self.stack.pop()
+
+    def top(self) -> Any:
+        value = self.pop()
+        self.stack.append(value)
+        return value
+
+    def pop_to_mark(self) -> list[Any]:
+        values: list[Any] = []
+        while self.stack and self.stack[-1] is not _MARK:
+            values.append(self.stack.pop())
+        if not self.stack:
+            raise PickleError("its stack runs empty")
+        self.stack.pop()
+        return values[::-1]
+
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def push_name(self, path: Any) -> None:
+        if path not in self._known:
+            shown = path if len(path) < 80 and path.isprintable() else "something"
+            raise PickleError(f"it would import {shown}, which is refused; nothing was run")
+        self.push(Name(path))
+
+    def push_tuple(self, size: int) -> None:
+        self.push(tuple(reversed([self.pop() for _ in range(size)])))
+
+    def stack_name(self) -> None:
+        name, module = self.pop(), self.pop()
+        if not isinstance(name, str) or not isinstance(module, str):
+            raise PickleError("it imports what is not a name")
+        self.push_name(f"{module}.{name}")
+
+    def call(self) -> None:
+        arguments, function = self.pop(), self.pop()
+        if not isinstance(function, Name) or not isinstance(arguments, tuple):
+            raise PickleError("it calls what is not a known name")
+        self.push(Made(function.path, arguments))
+
+    def persistent(self) -> None:
+        self.push(Made("persistent", (self.pop(),)))
+
+    def build(self) -> None:
+        state, target = self.pop(), self.top()
+        if not isinstance(target, Made) or target.state is not None:
+            raise PickleError("it changes what cannot be changed")
+        target.state = state
+
+    def append(self, values: list[Any]) -> None:
+        target = self.top()
+        if not isinstance(target, list):
+            raise PickleError("it appends to what is not a list")
+        target.extend(values)
+
+    def set_items(self, values: list[Any]) -> None:
+        target = self.top()
+        if isinstance(target, Made):
+            target = target.items
+        if not isinstance(target, dict) or len(values) % 2:
+            raise PickleError("it sets items of what is not a dict")
+        for key, value in zip(values[::2], values[1::2], strict=True):
+            if not isinstance(key, str | bytes | int):  # a tuple may contain itself twice at every level
+                raise PickleError("it has keys that are neither text nor numbers")
+            target[key] = value
+
+    def get(self, index: Any) -> None:
+        if index not in self._memo:
+            raise PickleError("it refers to what it never stored")
+        self.push(self._memo[index])
+
+    def put(self, index: Any) -> None:
+        self._memo[int(index)] = self.top()
+
+    def memoize(self) -> None:
+        self._memo[len(self._memo)] = self.top()
+
+
+_PUSH: Callable[[_Machine, Any], None] = lambda machine, value: machine.push(value)  # noqa: E731
+_HANDLERS: dict[str, Callable[[_Machine, Any], None]] = {
+    **dict.fromkeys(
+        ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING",
+         "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8", "UNICODE", "BINUNICODE",
+         "SHORT_BINUNICODE", "BINUNICODE8"),
+        _PUSH,
+    ),
+    "PROTO": lambda machine, _: None,
+    "FRAME": lambda machine, _: None,
+    "NONE": lambda machine, _: machine.push(None),
+    "NEWTRUE": lambda machine, _: machine.push(True),
+    "NEWFALSE": lambda machine, _: machine.push(False),
+    "MARK": lambda machine, _: machine.push(_MARK),
+    "EMPTY_LIST": lambda machine, _: machine.push([]),
+    "EMPTY_TUPLE": lambda machine, _: machine.push(()),
+    "EMPTY_DICT": lambda machine, _: machine.push({}),
+    "LIST": lambda machine, _: machine.push(machine.pop_to_mark()),
+    "TUPLE": lambda machine, _: machine.push(tuple(machine.pop_to_mark())),
+    "TUPLE1": lambda machine, _: machine.push_tuple(1),
+    "TUPLE2": lambda machine, _: machine.push_tuple(2),
+    "TUPLE3": lambda machine, _: machine.push_tuple(3),
+    "APPEND": lambda machine, _: machine.append([machine.pop()]),
+    "APPENDS": lambda machine, _: machine.append(machine.pop_to_mark()),
+    "SETITEM": lambda machine, _: machine.set_items([machine.pop(), machine.pop()][::-1]),
+    "SETITEMS": lambda machine, _: machine.set_items(machine.pop_to_mark()),
+    "GET": lambda machine, index: machine.get(index),
+    "BINGET": lambda machine, index: machine.get(index),
+    "LONG_BINGET": lambda machine, index: machine.get(index),
+    "PUT": lambda machine, index: machine.put(index),
+    "BINPUT": lambda machine, index: machine.put(index),
+    "LONG_BINPUT": lambda machine, index: machine.put(index),
+    "MEMOIZE": lambda machine, _: machine.memoize(),
+    "GLOBAL": lambda machine, path: machine.push_name(path.replace(" ", ".", 1)),
+    "STACK_GLOBAL": lambda machine, _: machine.stack_name(),
+    "REDUCE": lambda machine, _: machine.call(),
+    "NEWOBJ": lambda machine, _: machine.call(),
+    "BUILD": lambda machine, _: machine.build(),
+    "BINPERSID": lambda machine, _: machine.persistent(),
+}  # fmt: skip
+
+
+_OPCODES = {opcode.code: opcode for opcode in pickletools.opcodes}
+
+
+def read_pickle(content: bytes, known: Collection[str] = ARRAY_NAMES, *, persistent: bool = False) -> Any:
+    """The value as data, of numbers, text, lists, tuples, dicts, Name and Made; PickleError for anything else.
+
+    persistent: whether persistent ids are taken, as Made("persistent", (id,)).
+    """
+    if len(content) > LARGEST_PICKLE:
+        raise PickleError(f"it is larger than the {LARGEST_PICKLE} bytes that we accept")
+    machine, stream = _Machine(known, persistent=persistent), io.BytesIO(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes in text, which are the file's affair
+        for _ in range(MOST_OPCODES):
+            opcode = _OPCODES.get(stream.read(1).decode("latin-1"))
+            if opcode is None:
+                raise PickleError("it is cut off or not a pickle")
+            if opcode.name == "STOP":
+                return machine.pop()
+            machine.step(opcode.name, _argument(opcode, stream))
+    raise PickleError(f"it has more than the {MOST_OPCODES} opcodes that we accept")
+
+
+def _argument(opcode: pickletools.OpcodeInfo, stream: io.BytesIO) -> Any:
+    if opcode.arg is None or opcode.name not in _HANDLERS:
+        return None
+    try:
+        if opcode.name == "STRING":  # Python 2's bytes, in protocol 0; pickletools expects ASCII
+            return codecs.escape_decode(pickletools.read_stringnl(stream, decode=False))[0]
+        value = opcode.arg.reader(stream)
+    except (ValueError, OverflowError) as error:
+        raise PickleError("it is cut off or damaged") from error
+    return value.encode("latin-1") if opcode.name.endswith("BINSTRING") else value
+
+
+# -- arrays ----------------------------------------------------------------------------------------------------------
+
+
+def text(value: Any) -> str:
+    """Python 2 wrote short names as bytes."""
+    if isinstance(value, bytes) and len(value) < 100:
+        return value.decode("latin-1")
+    if not isinstance(value, str):
+        raise PickleError("it has something else where a text should be")
+    return value
+
+
+def to_list(value: Any) -> list[Any]:
+    """The elements of an array of objects."""
+    shape, dtype, _, content = _array_state(value)
+    if dtype is not None or not isinstance(content, list) or len(shape) != 1 or shape[0] != len(content):
+        raise PickleError("it is not a row of objects")
+    return content
+
+
+def to_array(value: Any) -> NDArray[np.float64]:
+    """An array of numbers, a NumPy scalar or a Python number, as float64."""
+    if isinstance(value, int | float):
+        return np.array(_float(value))
+    shape, dtype, order, content = _scalar_state(value) or _array_state(value)
+    if dtype is None:
+        raise PickleError("it has objects where numbers should be")
+    return raw_array(_bytes(content), dtype, shape, order)
+
+
+def raw_array(content: bytes, dtype: "np.dtype[Any]", shape: tuple[int, ...], order: str = "C") -> NDArray[np.float64]:
+    """Numbers from their bytes: nothing is allocated that the bytes do not fill."""
+    if math.prod(shape) * dtype.itemsize != len(content):
+        raise PickleError("an array has more or fewer bytes than its shape claims")
+    fortran = order == "F"
+    array = np.frombuffer(content, dtype).reshape(shape[::-1] if fortran else shape)
+    return np.array(array.T if fortran else array, dtype=np.float64, order="C")
+
+
+def sizes(value: Any) -> tuple[int, ...]:
+    """A shape."""
+    if not isinstance(value, tuple) or len(value) > 8 or not all(type(size) is int for size in value):
+        raise PickleError("an array's shape is not a tuple of sizes")
+    if not all(0 <= size < 2**40 for size in value):
+        raise PickleError("an array's shape is impossible")
+    return value
+
+
+_State = tuple[tuple[int, ...], "np.dtype[Any] | None", str, Any]  # shape, dtype (None: objects), order and content
+
+
+def _scalar_state(value: Any) -> _State | None:
+    if isinstance(value, Made) and value.path.endswith(".scalar") and len(value.arguments) == 2:
+        return (), _dtype(value.arguments[0]), "C", value.arguments[1]
+    return None
+
+
+def _array_state(value: Any) -> _State:
+    if not isinstance(value, Made):
+        raise PickleError("it has something else where an array should be")
+    if value.path.endswith("._frombuffer") and value.arguments[4:] in ((), (None,)) and len(value.arguments) > 3:
+        content, dtype, shape, order = value.arguments[:4]
+        if order not in ("C", "F"):
+            raise PickleError("it has an array that is not contiguous")
+        return sizes(shape), _dtype(dtype), order, content
+    first = value.arguments[0] if value.arguments else None
+    if not value.path.endswith("._reconstruct") or first != Name("numpy.ndarray"):
+        raise PickleError("it has something else where an array should be")
+    if not isinstance(value.state, tuple) or len(value.state) != 5:
+        raise PickleError("it has an array of a format that we do not know")
+    _, shape, dtype, fortran, content = value.state
+    return sizes(shape), _dtype(dtype), "F" if fortran else "C", content
+
+
+def _dtype(value: Any) -> "np.dtype[Any] | None":
+    """float or int of 4 or 8 bytes; None for objects."""
+    if not isinstance(value, Made) or value.path != "numpy.dtype" or not value.arguments:
+        raise PickleError("it has something else where a dtype should be")
+    code, state = text(value.arguments[0]), value.state
+    if code in ("O", "O8", "O4"):
+        return None
+    order = text(state[1]) if isinstance(state, tuple) and len(state) > 1 else ""
+    if code not in DTYPES or order not in ("<", ">"):
+        raise PickleError("it has an array of neither floats nor integers")
+    return np.dtype(order + code)
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, bytes | bytearray):
+        return bytes(value)
+    if isinstance(value, Made) and value.path == "_codecs.encode" and len(value.arguments) == 2:
+        content, encoding = value.arguments
+        if isinstance(content, str) and text(encoding) in ("latin1", "latin-1"):
+            try:
+                return content.encode("latin-1")
+            except UnicodeEncodeError as error:
+                raise PickleError("it has letters where bytes should be") from error
+    raise PickleError("it has something else where bytes should be")
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise PickleError("it has a number that no float can hold") from error

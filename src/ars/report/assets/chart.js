@@ -1,0 +1,192 @@
+// Curves over episodes, timesteps or time. Pointer or arrow keys read them, dragging or + and − zoom all at once.
+
+const state = {
+  task: null, axis: "episodes", chosen: new Set(), look: -1, singles: false, zoom: null, matrix: "W",
+};
+let charts = [];
+let clips = 0;
+const drawCharts = () => charts.forEach((chart) => chart.draw());
+
+const point = (x, y) => `${x.toFixed(1)},${y.toFixed(1)}`;
+
+const pathOf = ({ xs, ys }, px, py) => xs.map((x, i) => `${i ? "L" : "M"}${point(px(x), py(ys[i]))}`).join("");
+
+function areaOf({ xs, low, high }, px, py) {
+  if (!xs.length) return "";
+  const above = xs.map((x, i) => point(px(x), py(high[i])));
+  const below = xs.map((x, i) => point(px(x), py(low[i]))).reverse();
+  return `M${[...above, ...below].join("L")}Z`;
+}
+
+// build() gives {series, limit}: lines {label, colour, xs, ys, low, high, thin}, and the threshold or null.
+function makeChart({ label, height, build, unit = "", singlesInLegend = false }) {
+  const margin = { left: 56, right: 14, top: 10, bottom: 40 };
+  const help = "Arrow keys read the values, plus and minus zoom, 0 shows everything.";
+  const svg = s("svg", { class: "plot", tabindex: "0", role: "group", "aria-label": `${label}. ${help}` });
+  const legend = h("div", { class: "readout", "aria-live": "polite" });
+  const reset = h("button", { type: "button", hidden: true, onclick: () => zoomTo(null) }, "Show everything");
+  let cursor = null; // the x that is read
+  let drag = null; // pixels {from, to}
+  let now = null; // what is drawn: {series, x0, x1, all, inner, px, py, tall}
+  let over = null; // the group above the curves
+
+  function zoomTo(range) {
+    state.zoom = range;
+    cursor = null;
+    drawCharts();
+  }
+
+  const covers = (line, x) => line.xs.length > 0 && x >= line.xs[0] && x <= line.xs.at(-1);
+
+  // What the vertical axis has to hold: all that is seen, the threshold, and zero where it is near.
+  function heights(series, limit, x0, x1) {
+    const within = (line, ys) => (ys ?? []).filter((_, i) => line.xs[i] >= x0 && line.xs[i] <= x1);
+    const seen = series.flatMap((line) => [line.ys, line.low, line.high].flatMap((ys) => within(line, ys)));
+    if (limit !== null && !state.zoom) seen.push(limit);
+    let low = seen.length ? Math.min(...seen) : 0;
+    const high = seen.length ? Math.max(...seen) : 1;
+    if (!state.zoom && low > 0 && low < 0.5 * high) low = 0;
+    const room = 0.05 * (high - low || Math.abs(high) || 1);
+    return [low === 0 ? 0 : low - room, high + room];
+  }
+
+  function draw() {
+    const axis = AXES[state.axis], { series, limit } = build();
+    const width = Math.max(260, svg.getBoundingClientRect().width);
+    const inner = width - margin.left - margin.right, tall = height - margin.top - margin.bottom;
+    const right = margin.left + inner, bottom = margin.top + tall;
+    const all = [0, Math.max(0, ...series.flatMap((line) => line.xs)) || 1];
+    const [x0, x1] = state.zoom ?? all, [y0, y1] = heights(series, limit, x0, x1);
+    const px = (x) => margin.left + inner * (x - x0) / (x1 - x0);
+    const py = (y) => margin.top + tall * (1 - (y - y0) / (y1 - y0));
+    now = { series, x0, x1, all, inner, px, py, tall };
+    svg.setAttribute("height", height);
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+
+    const clip = `clip${++clips}`, content = [];
+    content.push(s("clipPath", { id: clip }, s("rect", { x: margin.left, y: margin.top, width: inner, height: tall })));
+    for (const y of ticks(y0, y1, tall / 38)) {
+      const text = Math.abs(y) >= 1e4 ? compact.format(y) : String(Number(y.toPrecision(6)));
+      content.push(s("line", { class: "grid", x1: margin.left, x2: right, y1: py(y), y2: py(y) }));
+      content.push(s("text", { x: margin.left - 8, y: py(y) + 4, "text-anchor": "end" }, text));
+    }
+    for (const x of ticks(x0, x1, inner / 95, state.axis === "seconds"))
+      content.push(s("text", { x: px(x), y: bottom + 17, "text-anchor": "middle" }, axis.tick(x)));
+    content.push(s("text", { x: right, y: height - 4, "text-anchor": "end" }, axis.name.toLowerCase()));
+    content.push(s("g", { "clip-path": `url(#${clip})` }, lines(series, px, py),
+      limit !== null && s("line", { class: "limit", x1: margin.left, x2: right, y1: py(limit), y2: py(limit) })));
+    if (limit !== null && limit >= y0 && limit <= y1) {
+      const y = py(limit) < margin.top + 16 ? py(limit) + 15 : py(limit) - 5;
+      content.push(s("text", { class: "limit-text", x: margin.left + 6, y }, `the paper's threshold ${number(limit)}`));
+    }
+    if (!series.some((line) => line.xs.length))
+      content.push(s("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "Nothing to show yet"));
+    over = s("g", {});
+    svg.replaceChildren(...content, over);
+    reset.hidden = !state.zoom;
+    drawOver();
+  }
+
+  // What follows the pointer: the cursor, its values and the range that is dragged over. The curves stay as they are.
+  function drawOver() {
+    const { series, x0, x1, px, py, tall } = now, content = [];
+    if (drag && drag.to !== null) {
+      const from = Math.min(drag.from, drag.to), wide = Math.abs(drag.to - drag.from);
+      content.push(s("rect", { class: "drag", x: from, y: margin.top, width: wide, height: tall }));
+    }
+    if (cursor !== null && cursor >= x0 && cursor <= x1) {
+      const place = { x1: px(cursor), x2: px(cursor), y1: margin.top, y2: margin.top + tall };
+      content.push(s("line", { class: "cursor", ...place }));
+      for (const line of series.filter((one) => covers(one, cursor) && (!one.thin || series.length < 12)))
+        content.push(dot(px(cursor), py(valueAt(line, cursor)), line, { r: 3.5 }));
+    }
+    over.replaceChildren(...content);
+    drawLegend(series, AXES[state.axis]);
+  }
+
+  const dot = (cx, cy, line, more) => s("circle", { cx, cy, style: { fill: line.colour }, ...more });
+
+  function lines(series, px, py) {
+    const bands = series.filter((line) => line.low).map((line) =>
+      s("path", { class: "band", d: areaOf(line, px, py), style: { fill: line.colour, opacity: 0.16 } }));
+    const curves = series.map((line) => {
+      if (line.xs.length === 1) return dot(px(line.xs[0]), py(line.ys[0]), line, { class: "curve", r: 4 });
+      const pen = { stroke: line.colour, strokeWidth: line.thin ? 1.2 : 2.2, opacity: line.thin ? 0.75 : 1 };
+      const style = { ...pen, fill: "none", strokeLinejoin: "round" };
+      return s("path", { class: line.thin ? "single" : "curve", d: pathOf(line, px, py), style });
+    });
+    return [bands, curves];
+  }
+
+  function drawLegend(series, axis) {
+    const listed = series.filter((line) => !line.thin || (singlesInLegend && series.length < 12));
+    const items = listed.map((line) => {
+      const value = cursor !== null && covers(line, cursor) && ` ${number(valueAt(line, cursor))}${unit}`;
+      const key = h("i", { class: "key", style: { background: line.colour } });
+      return h("span", {}, key, line.label, value && h("b", {}, value));
+    });
+    const at = cursor === null ? [] : [h("b", {}, `${axis.name} ${axis.show(Math.round(cursor))}`)];
+    legend.replaceChildren(...at, ...items);
+  }
+
+  // -- mouse, finger and keys ---------------------------------------------------------------------------------------
+
+  const firstLine = () => now.series.find((line) => !line.thin) ?? now.series[0];
+  const toX = (pixel) => now.x0 + (now.x1 - now.x0) * (pixel - margin.left) / now.inner;
+  const pixelOf = (event) => {
+    const pixel = event.clientX - svg.getBoundingClientRect().left;
+    return Math.min(margin.left + now.inner, Math.max(margin.left, pixel));
+  };
+  const nearest = (x) => {
+    const xs = firstLine()?.xs ?? [];
+    return xs.length ? xs.reduce((best, one) => Math.abs(one - x) < Math.abs(best - x) ? one : best) : null;
+  };
+  const leave = () => {
+    drag = null;
+    cursor = null;
+    drawOver();
+  };
+  svg.addEventListener("pointerdown", (event) => { drag = { from: pixelOf(event), to: null }; });
+  svg.addEventListener("pointermove", (event) => {
+    if (drag && event.buttons) drag.to = pixelOf(event);
+    cursor = nearest(toX(pixelOf(event)));
+    drawOver();
+  });
+  svg.addEventListener("pointerup", () => {
+    const { from, to } = drag ?? { from: 0, to: null };
+    drag = null;
+    if (to !== null && Math.abs(to - from) > 8) zoomTo([toX(Math.min(from, to)), toX(Math.max(from, to))]);
+  });
+  svg.addEventListener("pointerleave", leave);
+  svg.addEventListener("pointercancel", leave);
+  svg.addEventListener("blur", leave);
+  svg.addEventListener("dblclick", () => zoomTo(null));
+  svg.addEventListener("keydown", (event) => {
+    const xs = firstLine()?.xs ?? [];
+    if (!xs.length || event.ctrlKey || event.metaKey || event.altKey) return;
+    const last = xs.length - 1, at = cursor === null ? null : xs.indexOf(nearest(cursor));
+    const read = (index) => {
+      cursor = xs[Math.min(last, Math.max(0, index))];
+      drawOver();
+    };
+    const scale = (factor) => {
+      const middle = cursor ?? (now.x0 + now.x1) / 2, half = (now.x1 - now.x0) * factor / 2;
+      zoomTo([Math.max(now.all[0], middle - half), Math.min(now.all[1], middle + half)]);
+    };
+    const step = event.shiftKey ? 10 : 1;
+    const actions = {
+      ArrowRight: () => read(at === null ? 0 : at + step), ArrowLeft: () => read(at === null ? last : at - step),
+      Home: () => read(0), End: () => read(last),
+      "+": () => scale(0.5), "=": () => scale(0.5), "-": () => scale(2),
+      0: () => zoomTo(null), Escape: () => zoomTo(null),
+    };
+    if (actions[event.key]) {
+      event.preventDefault();
+      actions[event.key]();
+    }
+  });
+
+  const chart = { draw, svg, legend, reset };
+  charts.push(chart);
+  return chart;
+}

@@ -1,0 +1,9 @@
+// Start.
+
+if (data.kind === "gallery") renderGallery();
+else {
+  data.runs.forEach((_, index) => state.chosen.add(index));
+  renderReport();
+}
+window.ars = { band, quantile, state }; // for tests, and for the curious
+root.dataset.ready = "yes";

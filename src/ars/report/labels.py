@@ -1,0 +1,109 @@
+"""Names for the rows and columns of a policy, from the MuJoCo model where the task is one of the six robots."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ars.tasks import locomotion
+
+# The fields of MjData that are observed: what people call them, and the parts that each body has.
+BODIES = {
+    "cinert": ("inertia", ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "m·x", "m·y", "m·z", "mass")),
+    "cvel": ("body velocities", ("ωx", "ωy", "ωz", "vx", "vy", "vz")),
+    "cfrc_ext": ("contact forces", ("torque x", "torque y", "torque z", "force x", "force y", "force z")),
+}
+JOINTS = {"qpos": "positions", "qvel": "velocities", "qfrc_actuator": "motor forces"}
+FREE = {
+    "qpos": ("x", "y", "z", "qw", "qx", "qy", "qz"),
+    "qvel": ("vx", "vy", "vz", "ωx", "ωy", "ωz"),
+    "qfrc_actuator": ("fx", "fy", "fz", "τx", "τy", "τz"),
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """Neighbouring columns of one kind."""
+
+    title: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """rows: p names of actions; blocks: n names of observations."""
+
+    rows: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+
+def labels(task: str, definition: dict[str, Any], n: int, p: int) -> Labels:
+    """The model's names; x0, x1, … and a0, a1, … (or the keys of a Dict) for a task without such a model."""
+    robot = locomotion.TASKS.get(task)  # only of our own: a file does not decide what model is loaded
+    if robot:
+        model = locomotion.load_model(robot)
+        blocks = tuple(_block(model, part) for part in robot.observation)
+        if model.nu == p and sum(len(block.columns) for block in blocks) == n:
+            return Labels(tuple(actuator_name(model, i) for i in range(p)), blocks)
+    kind = definition.get("actions", {}).get("kind") if isinstance(definition.get("actions"), dict) else None
+    rows = tuple(f"choice {i}" if kind == "discrete" else f"a{i}" for i in range(p))
+    found = _named(definition.get("observation")) or []
+    columns = tuple(found) if len(found) == n else tuple(f"x{i}" for i in range(n))
+    return Labels(rows, (Block("observations", columns),))
+
+
+def actuator_name(model: Any, i: int) -> str:
+    """The actuator's own name, or that of the joint that it drives: half of Gymnasium's models name only joints."""
+    return str(model.actuator(i).name or model.joint(int(model.actuator_trnid[i, 0])).name)
+
+
+def _block(model: Any, part: locomotion.Slice) -> Block:
+    if part.field in BODIES:
+        title, parts = BODIES[part.field]
+        names = [f"{_body_name(model, body)} {name}" for body in range(model.nbody) for name in parts]
+    else:
+        title = JOINTS[part.field]
+        names = _joint_names(model, part.field)
+    return Block(title, tuple(names[part.start :]))
+
+
+def _joint_names(model: Any, field: str) -> list[str]:
+    """A name for each entry of a field that has some for every joint."""
+    import mujoco
+
+    names = []
+    for joint in range(model.njnt):
+        name, kind = str(model.joint(joint).name or f"joint {joint}"), model.jnt_type[joint]
+        if kind == mujoco.mjtJoint.mjJNT_FREE:
+            names += [f"{name} {part}" for part in FREE[field]]
+        elif kind == mujoco.mjtJoint.mjJNT_BALL:  # its rotation, without the place
+            names += [f"{name} {part}" for part in FREE[field][3:]]
+        else:
+            names.append(name)
+    return names
+
+
+def _body_name(model: Any, body: int) -> str:
+    """Its name, or that of its first geom or joint: some of Ant's bodies have none."""
+    found = model.body(body)
+    if found.name:
+        return str(found.name)
+    if found.jntnum[0]:
+        return str(model.joint(int(found.jntadr[0])).name)
+    return f"body {body}"
+
+
+def _named(structure: Any, name: str = "", depth: int = 0) -> list[str] | None:
+    """The keys of a Dict observation, numbered where one has several numbers; None where there are no names."""
+    if not isinstance(structure, dict) or depth > 20:
+        return None
+    try:
+        if "dict" in structure:
+            parts = [_named(part, f"{name} {key}".strip(), depth + 1) for key, part in structure["dict"]]
+            return None if any(part is None for part in parts) else [label for part in parts for label in part or ()]
+        size = 1
+        for axis in [structure["n"]] if "n" in structure else structure["shape"]:
+            size *= int(axis)
+        if not name or not 0 < size <= 10**6:
+            return None
+        return [name] if size == 1 else [f"{name} {i}" for i in range(size)]
+    except (TypeError, ValueError, KeyError):
+        return None

@@ -1,0 +1,52 @@
+"""What to look at in the paper's six robots, as data: their feet, and where the camera stands."""
+
+from dataclasses import dataclass
+
+from ars.presets import robot_of
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A camera that moves along with the robot, in metres and degrees; height is what it looks at."""
+
+    distance: float
+    height: float
+    azimuth: float = 90.0  # 90: from the side, the robot runs to the right
+    elevation: float = -10.0
+
+
+@dataclass(frozen=True)
+class Looks:
+    """feet: what people call a foot → its geoms in the model."""
+
+    shot: Shot
+    feet: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+ROBOTS = {
+    "Swimmer": Looks(Shot(distance=4.6, height=0.0, elevation=-48.0)),
+    "Hopper": Looks(Shot(distance=3.0, height=0.72), feet=(("foot", ("foot_geom",)),)),
+    "HalfCheetah": Looks(Shot(distance=3.1, height=0.45), feet=(("back foot", ("bfoot",)), ("front foot", ("ffoot",)))),
+    "Walker2d": Looks(
+        Shot(distance=3.4, height=0.78), feet=(("right foot", ("foot_geom",)), ("left foot", ("foot_left_geom",)))
+    ),
+    "Ant": Looks(
+        Shot(distance=3.9, height=0.3, azimuth=105.0, elevation=-22.0),
+        feet=(
+            ("front left", ("left_ankle_geom",)),
+            ("back left", ("right_ankle_geom",)),  # the model's names turn with it: it runs along +x
+            ("back right", ("third_ankle_geom",)),
+            ("front right", ("fourth_ankle_geom",)),
+        ),
+    ),
+    "Humanoid": Looks(
+        Shot(distance=3.6, height=0.85, azimuth=105.0),
+        feet=(("right foot", ("right_foot",)), ("left foot", ("left_foot",))),
+    ),
+}
+
+
+def looks(task: str) -> Looks | None:
+    """None for a task that is not one of the six robots."""
+    robot = robot_of(task)
+    return ROBOTS[robot] if robot else None

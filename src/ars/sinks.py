@@ -1,0 +1,178 @@
+"""Records for other people's dashboards: TensorBoard event files, Weights & Biases. They only look.
+
+The tags are stable-baselines3's where it has one, and the step is the number of training timesteps. A sink that fails
+is mentioned once and left out; training goes on.
+"""
+
+import math
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from ars.config import Config
+from ars.errors import SettingError
+from ars.files import one_line, read_bytes, write_atomic
+from ars.records import Record, State
+
+
+class Sink(Protocol):
+    def write(self, values: dict[str, float], step: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def scalars(record: Record, before: State) -> dict[str, float]:
+    """Tag → value for one iteration; what is not finite is left out."""
+    episodes, timesteps = record.episodes - before.episodes, record.timesteps - before.timesteps
+    values: dict[str, float | None] = {
+        "rollout/ep_rew_mean": record.reward_mean,
+        "rollout/ep_rew_max": record.reward_max,
+        "rollout/ep_len_mean": timesteps / episodes if episodes else None,
+        "rollout/return_std": record.sigma_R,
+        "time/iterations": record.iteration,
+        "time/episodes": record.episodes,
+        "time/total_timesteps": record.timesteps,
+        "time/time_elapsed": record.seconds,
+        "time/fps": record.timesteps / record.seconds if record.seconds else None,
+        "train/sigma_R": record.sigma_R,
+        "train/update_norm": record.update_norm,
+        "train/dropped": record.dropped,
+    }
+    if record.evaluation:
+        summary = record.evaluation.summary()
+        values |= {f"eval/{name}_reward": summary[name] for name in ("mean", "std", "min", "max")}
+        values["eval/mean_ep_length"] = float(record.evaluation.steps.mean())
+    values |= {f"measure/{name}": value for name, value in record.measures.items()}
+    return {tag: float(value) for tag, value in values.items() if value is not None and math.isfinite(value)}
+
+
+class TensorBoard:
+    """An event file in the run folder. TensorBoard reads the files of a folder one after the other, by name."""
+
+    def __init__(self, folder: Path, state: State) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._Event, self._Summary = Event, Summary
+        number = 1 + len(list(folder.glob("events.out.tfevents.*")))
+        path = folder / f"events.out.tfevents.{number:06d}"
+        self._file = RecordWriter(path.open("xb", buffering=0))  # a kill leaves whole events
+        try:
+            self._event(file_version="brain.Event:2")
+            if state.j:  # hides what a killed session wrote after its last checkpoint
+                self._event(step=state.timesteps + 1, session_log=SessionLog(status=SessionLog.START))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def write(self, values: dict[str, float], step: int) -> None:
+        entries = [self._Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
+        self._event(step=step, summary=self._Summary(value=entries))
+
+    def _event(self, **content: Any) -> None:
+        self._file.write(self._Event(wall_time=time.time(), **content).SerializeToString())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class WeightsAndBiases:
+    """A run of wandb, named by the folder, which keeps its id so that a resumed run goes on in it.
+
+    wandb drops steps that it has already; as a resumed run repeats the same numbers, nothing is lost by that.
+    """
+
+    def __init__(self, folder: Path, state: State, config: Config) -> None:
+        import wandb
+
+        self._run = wandb.init(
+            project="ars",
+            name=folder.name,
+            id=_wandb_id(folder / "wandb-id", state),
+            resume="allow",
+            dir=str(folder),
+            config=config.to_dict(),
+        )
+
+    def write(self, values: dict[str, float], step: int) -> None:
+        self._run.log(values, step=step)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+def _wandb_id(file: Path, state: State) -> str:
+    if state.j and file.exists():
+        known = read_bytes(file)[:64].decode("ascii", errors="replace").strip()
+        if known.isalnum():
+            return known
+    new = secrets.token_hex(8)
+    write_atomic(file, new.encode() + b"\n")
+    return new
+
+
+PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb"}  # flag → package and extra
+
+
+def check_installed(names: Sequence[str]) -> None:
+    """Before a run begins: a sentence for a package that is missing."""
+    for name in names:
+        if find_spec(PACKAGES[name]) is None:
+            raise SettingError(
+                f"--{name} needs the package {PACKAGES[name]}, which is not installed: pip install 'ars-rl[{name}]'."
+            )
+
+
+class Sinks:
+    """All that were asked for, made at the first record, as long as they work."""
+
+    def __init__(self, makers: dict[str, Callable[[], Sink]], state: State, say: Callable[[str], None]) -> None:
+        self._makers, self._before, self._say = makers, state, say
+        self._open: dict[str, Sink] = {}
+
+    def write(self, record: Record) -> None:
+        for name in list(self._makers):
+            with self._guard(name):
+                self._open[name] = self._makers.pop(name)()
+        values = scalars(record, self._before) if self._open else {}
+        self._before = record.state
+        for name, sink in list(self._open.items()):
+            with self._guard(name):
+                sink.write(values, record.timesteps)
+
+    def close(self) -> None:
+        for name in list(self._open):
+            with self._guard(name):
+                self._open.pop(name).close()
+
+    @contextmanager
+    def _guard(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # whatever the package, the disk or the network has
+            reason = f"{type(error).__name__}: {one_line(error)}"
+            self._say(f"Note: {name} failed and is left out from here on; training goes on ({reason}).")
+            if sink := self._open.pop(name, None):
+                with suppress(Exception):
+                    sink.close()
+
+
+@contextmanager
+def sinks(
+    names: Sequence[str], folder: Path, config: Config, state: State, *, say: Callable[[str], None]
+) -> Iterator[Sinks]:
+    """The named sinks (tensorboard, wandb) of a run folder, closed at the end whatever happens."""
+    makers: dict[str, Callable[[], Sink]] = {
+        "tensorboard": lambda: TensorBoard(folder, state),
+        "wandb": lambda: WeightsAndBiases(folder, state, config),
+    }
+    opened = Sinks({name: makers[name] for name in names}, state, say)
+    try:
+        yield opened
+    finally:
+        opened.close()

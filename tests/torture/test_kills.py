@@ -1,0 +1,160 @@
+"""Killed anywhere: SIGKILL in iterations, evaluations, starts and writes; the end is that of an uninterrupted run."""
+
+import contextlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torture_runs import call, descendants, flags, kill, same, size, start, words_of
+
+from ars.runs import Run
+
+RUNS: dict[str, tuple[str, dict[str, Any], int]] = {  # task, settings, workers
+    "threads": ("Swimmer-v5", {"N": 2, "H": 50, "eval_every": 5, "eval_episodes": 2, "seed": 1}, 2),
+    "processes": ("small_envs:Drift", {"N": 4, "eval_every": 3, "eval_episodes": 4, "seed": 2}, 2),
+    "ray": ("small_envs:Drift", {"N": 4, "eval_every": 3, "eval_episodes": 4, "seed": 3}, 2),
+}
+
+
+def test_killed_at_every_step_on_disk(tmp_path: Path, figure: Callable[..., None]) -> None:
+    """Before each step that changes a file, and with half of each write done, in a life that begins and in lives that
+    resume."""
+    killer = Path(__file__).with_name("torture_killer.py")
+    words = [sys.executable, str(killer), str(tmp_path), str(size(20, 1))]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    assert result.returncode == 0, result.stderr
+    done = json.loads(result.stdout)
+    assert done["first"] >= 24 + 2 * ((done["steps"] - 12) // size(20, 1))
+    assert done["in a resume"] > 0
+    figure("kills_at_steps", kills=done["kills"], steps=done["steps"])
+
+
+def iterations(out: Path) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        return (out / "records.jsonl").read_bytes().count(b"\n")
+    return 0
+
+
+def wait_for_progress(process: "subprocess.Popen[str]", out: Path, before: int) -> None:
+    """Until it has written records of its own, or has ended."""
+    until = time.monotonic() + 120
+    while iterations(out) <= before and process.poll() is None:
+        assert time.monotonic() < until, "no progress in two minutes"
+        time.sleep(0.005)
+
+
+def half_done(out: Path) -> bool:
+    """Whether a write was under way: its temporary file is there, or half a line."""
+    content = (out / "records.jsonl").read_bytes() if (out / "records.jsonl").exists() else b""
+    return any(out.glob(".*.tmp")) or not (content.endswith(b"\n") or not content)
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_killed_at_random_moments(kind: str, tmp_path: Path, figure: Callable[..., None]) -> None:
+    """Also right at the start; half of the lives save every iteration, so that many kills meet a write. Of processes,
+    workers are killed as well, which the run survives."""
+    name, settings, workers = RUNS[kind]
+    out, moments = tmp_path / "run", random.Random(f"kills of {kind}")
+    kills = deaths = in_writes = 0
+    begin = ("train", name, "--out", str(out), *flags(settings), "--iterations", "1000000")
+    again = ("resume", str(out), "--task", name)
+    how = ("--quiet", "--workers", str(workers))
+    while kills < size(2, 45):
+        words = again if (out / "config.json").exists() else begin
+        before = iterations(out)
+        with start(*words, *how, cwd=tmp_path, eager=moments.random() < 0.5) as process:
+            if moments.random() < 0.15:
+                time.sleep(moments.uniform(0.0, 1.5))
+            else:
+                wait_for_progress(process, out, before)
+                time.sleep(moments.uniform(0.0, 0.7))
+                if kind == "processes" and moments.random() < 0.4:
+                    deaths += kill_one(moments, process.pid, "spawn_main")
+                    wait_for_progress(process, out, iterations(out))
+            process.kill()
+            _, errors = process.communicate()
+        assert process.returncode == -signal.SIGKILL, errors
+        kills += 1
+        in_writes += half_done(out)
+        if (out / "config.json").exists():
+            Run.open(out, mend=False).release()
+    finish_and_compare(out, name, settings, how)
+    figure(f"kills_{kind}", kills=kills, workers=deaths, in_writes=in_writes, iterations=iterations(out))
+
+
+def kill_one(moments: random.Random, pid: int, word: str) -> int:
+    """SIGKILL to one of the worker processes, if there are any."""
+    workers = [worker for worker in descendants(pid) if word in words_of(worker)]
+    if workers:
+        kill(moments.choice(workers))
+    return bool(workers)
+
+
+def finish_and_compare(out: Path, name: str, settings: dict[str, Any], how: tuple[str, ...]) -> None:
+    """A last `ars resume`, and one run that nobody interrupts, in one thread."""
+    with Run.open(out, mend=False) as run:
+        total = str(run.state.j + 7)
+    call("resume", str(out), "--task", name, "--iterations", total, *how, cwd=out.parent)
+    whole = out.with_name("uninterrupted")
+    words = ("train", name, "--out", str(whole), *flags(settings), "--iterations", total, "--quiet", "--workers", "1")
+    call(*words, cwd=out.parent)
+    same(out, whole)
+
+
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+
+
+def listening(pids: list[int]) -> set[str]:
+    """Addresses, as the kernel writes them, on which any of these processes listens."""
+    sockets = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            sockets |= {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+    rows = [
+        line.split()
+        for file in ("/proc/net/tcp", "/proc/net/tcp6")
+        if Path(file).exists()
+        for line in Path(file).read_text().splitlines()[1:]
+    ]
+    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
+
+
+def test_ray_killed_at_random_moments(tmp_path: Path, figure: Callable[..., None]) -> None:
+    """The driver, and workers of Ray's while it runs. What it starts listens on loopback alone."""
+    name, settings, workers = RUNS["ray"]
+    out, moments = tmp_path / "run", random.Random("kills of ray")
+    how = ("--quiet", "--workers", str(workers), "--executor", "ray")
+    begin = ("train", name, "--out", str(out), *flags(settings), "--iterations", "1000000")
+    again = ("resume", str(out), "--task", name)
+    kills = deaths = listened = 0
+    while kills < size(1, 12):
+        words = again if (out / "config.json").exists() else begin
+        with start(*words, *how, cwd=tmp_path, eager=moments.random() < 0.5) as process:
+            wait_for_progress(process, out, iterations(out))
+            for _ in range(moments.randint(1, 2)):
+                time.sleep(moments.uniform(0.0, 0.5))
+                deaths += kill_one(moments, process.pid, "ray::Worker")
+                wait_for_progress(process, out, iterations(out))
+            family = [process.pid, *descendants(process.pid)]
+            addresses = listening(family)
+            assert addresses <= LOOPBACK
+            listened += bool(addresses)
+            time.sleep(moments.uniform(0.0, 1.0))
+            process.kill()
+            _, errors = process.communicate()
+        for pid in family:  # Ray's idle helpers would stay for a minute
+            kill(pid)
+        assert process.returncode == -signal.SIGKILL, errors
+        kills += 1
+        Run.open(out, mend=False).release()
+    assert deaths >= kills
+    assert listened == kills
+    finish_and_compare(out, name, settings, ("--quiet", "--workers", "1"))
+    figure("kills_ray", kills=kills, workers=deaths, iterations=iterations(out))

@@ -1,0 +1,81 @@
+"""Long runs: memory and file handles stay flat, and the records can be read while they are written."""
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torture_runs import descendants, flags, size, start
+
+SWIMMER = {"N": 1, "H": 5, "eval_every": 100, "eval_episodes": 1, "seed": 1}
+DRIFT = {"N": 1, "eval_every": 20, "eval_episodes": 1, "seed": 1}
+SOAKS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "threads": ("Swimmer-v5", SWIMMER, size(800, 20_000)),
+    "processes": ("small_envs:Drift", DRIFT, size(200, 4000)),
+}
+
+
+class Reader:
+    """Someone who reads along: every complete line, as soon as it is there, is a whole record."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at, self.iterations, self.looks = path, 0, 0, 0
+
+    def look(self) -> None:
+        self.looks += 1
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            new = file.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            record = json.loads(line)
+            assert record["iteration"] == self.iterations + 1
+            self.iterations += 1
+        self._at += len(whole)
+
+
+def memory(pid: int) -> float:
+    """MB that a process and its children hold."""
+    pages = [int(Path(f"/proc/{one}/statm").read_text().split()[1]) for one in (pid, *descendants(pid))]
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def handles(pid: int) -> int:
+    return sum(len(list(Path(f"/proc/{one}/fd").iterdir())) for one in (pid, *descendants(pid)))
+
+
+@pytest.mark.parametrize("kind", SOAKS)
+def test_a_long_run_stays_small(kind: str, tmp_path: Path, figure: Callable[..., None]) -> None:
+    """Measured from outside, from the first fifth of the run on, while somebody reads the records."""
+    name, settings, iterations = SOAKS[kind]
+    out = tmp_path / "run"
+    words = ("train", name, "--out", str(out), *flags(settings), "--iterations", str(iterations), "--workers", "2")
+    reader, samples = Reader(out / "records.jsonl"), []
+    with start(*words, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            reader.look()
+            with contextlib.suppress(OSError):  # a process may end between two looks
+                samples.append((reader.iterations, memory(process.pid), handles(process.pid)))
+            time.sleep(0.05)
+        assert process.stderr is not None
+        assert (process.returncode, process.stderr.read()) == (0, "")
+    reader.look()
+    assert reader.iterations == iterations
+    done, held, opened = (np.array(column, dtype=float) for column in zip(*samples, strict=True))
+    late = (done >= 0.2 * iterations) & (done <= 0.98 * iterations)
+    assert late.sum() >= 5
+    slope = float(np.polyfit(done[late], held[late], 1)[0]) * iterations  # MB over the whole run
+    assert slope < max(3.0, 0.03 * held[late][0])
+    assert opened[late].max() <= opened[late][0] + 1  # a file that is being replaced
+    figure(
+        f"soak_{kind}", iterations=iterations, peak_MB=float(held.max()), growth_MB=slope,
+        handles=int(opened[late].max()), looks=reader.looks,
+    )  # fmt: skip
