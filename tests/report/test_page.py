@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ars.errors import FileError
+from ars.errors import ArsError, FileError, SettingError
 from ars.report.page import (
     as_json,
     commands,
@@ -122,6 +122,50 @@ def test_json_cannot_be_taken_for_markup() -> None:
     assert json.loads(text) == nasty
 
 
+def test_odd_text_and_deep_nesting_come_through(runs: list[Path]) -> None:
+    run = read_run(runs[0])
+    deep: object = 1
+    for _ in range(5000):
+        deep = [deep]
+    deeper = {"a": {"b": 2.5}}
+    for _ in range(300):
+        deeper = {"c": deeper}
+    odd = replace(run, definition={**run.definition, "\ud800": "\udfff ü", "deep": deep, "deeper": deeper})
+    assert "\\udfff \\u00fc" in page(report_data([odd], task=None, seconds=0))
+    assert ("task", "deep", "…") in settings(odd)
+
+
+@pytest.mark.parametrize("name", ["config.json", "records.jsonl", "best.npz"])
+def test_damaged_bytes_are_a_sentence_or_a_page(tmp_path: Path, name: str) -> None:
+    """A hundred damaged files each: other bytes, lost ones, lost ends, foreign words."""
+    from random import Random
+
+    from small_runs import train
+
+    folder = train(tmp_path / "run", "CartPole-v1", iterations=4)
+    good, random = (folder / name).read_bytes(), Random(name)
+    refused = 0
+    for _ in range(100):
+        bad = bytearray(good)
+        for _ in range(random.choice((1, 1, 2, 20))):
+            at = random.randrange(len(bad) + 1)
+            kind = random.randrange(4)
+            if kind == 0:
+                bad[at : at + 1] = random.randbytes(1)
+            elif kind == 1:
+                del bad[at : at + random.randrange(1, 40)]
+            elif kind == 2:
+                bad[at:at] = random.choice((b"1e999", b"NaN", b"null", b"{", b"[]", b'"', b"-", b"\xff", b"9" * 400))
+            else:
+                del bad[max(1, at) :]
+        (folder / name).write_bytes(bytes(bad))
+        try:
+            page(report_data([read_run(folder)], task=None, seconds=0))
+        except ArsError:
+            refused += 1
+    assert refused > 20
+
+
 def test_the_page_allows_its_own_script_only_and_no_network() -> None:
     text = page({"kind": "gallery", "version": "{{SCRIPT}}", "policies": []})
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
@@ -155,3 +199,18 @@ def test_a_task_of_ones_own_is_not_imported_by_a_report(runs: list[Path], tmp_pa
     assert "--task evil:make" in shown["gait"]["why_not"]
     assert shown["policy"]["rows"] == ["a0", "a1", "a2", "a3", "a4", "a5"]
     assert not (tmp_path / "was here").exists()
+
+
+def test_a_task_is_confirmed_for_its_own_runs_only(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from small_runs import train
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    mine = read_run(train(tmp_path / "mine", "film_envs:Painted", iterations=2))
+    monkeypatch.setenv("MUJOCO_GL", "off")  # the robot's film fails for a reason of its own
+    shown = report_data([mine, read_run(runs[0])], task="film_envs:Painted", seconds=0.3)["runs"]
+    assert len(shown[0]["gait"]["frames"]) == 4
+    assert "MUJOCO_GL" in shown[1]["gait"]["why_not"]
+    with pytest.raises(SettingError, match="There is no run of other:make among these"):
+        report_data([mine], task="other:make", seconds=0.3)

@@ -1,6 +1,6 @@
 """Films: an episode as frames with speed, reward and time drawn in, and the files that they go into.
 
-Frames are handed to a writer one by one, so a long film needs no more memory than its file.
+Frames are handed to the writers one by one while the episode runs.
 """
 
 import io

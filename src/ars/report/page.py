@@ -19,7 +19,7 @@ import numpy as np
 
 from ars import presets
 from ars.config import Config
-from ars.errors import FileError
+from ars.errors import FileError, SettingError
 from ars.files import write_atomic
 from ars.policy import LinearPolicy
 from ars.report.gait import gait
@@ -31,6 +31,7 @@ SCRIPTS = ("elements.js", "numbers.js", "chart.js", "gait.js", "heat_map.js", "r
 MOST_POINTS = 400  # of a curve: more than a screen can show apart
 POINTS_OF_ALL = 16_000  # many runs have fewer points each, or the page would grow without end
 DIGITS = 6
+DEEPEST = 10  # of nested settings
 
 Say = Callable[[str], None]
 
@@ -83,9 +84,9 @@ def _asset(name: str) -> str:
 
 
 def as_json(data: Any) -> str:
-    """JSON that no HTML parser can take for markup."""
-    text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
+    """JSON that no HTML parser can take for markup, in ASCII: also what is no proper Unicode comes through."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
 
@@ -99,6 +100,9 @@ def _hash(text: str) -> str:
 
 def report_data(runs: list[RunFiles], *, task: str | None, seconds: float, say: Say = lambda _: None) -> dict[str, Any]:
     """All that the page shows. A film is made of the best run of each task: more would make the page heavy."""
+    tasks = {run.config.task for run in runs}
+    if task is not None and task not in tasks:
+        raise SettingError(f"There is no run of {task} among these: they are of {', '.join(sorted(tasks))}.")
     names = short_names([run.path for run in runs])
     most = max(80, min(MOST_POINTS, POINTS_OF_ALL // max(1, len(runs))))
     shown = [_run(run, name, most) for run, name in zip(runs, names, strict=True)]
@@ -107,7 +111,8 @@ def report_data(runs: list[RunFiles], *, task: str | None, seconds: float, say: 
             run = runs[index]
             if run.policy is not None:
                 say(f"Filming {names[index]} …")
-                shown[index]["gait"] = gait(_of_this_run(run), task, seconds=seconds)
+                confirmed = task if task == run.config.task else None  # for that task's runs, and no others
+                shown[index]["gait"] = gait(_of_this_run(run), confirmed, seconds=seconds)
     return {"kind": "report", "version": versions()["ars-rl"], "runs": shown}
 
 
@@ -147,8 +152,8 @@ def _run(run: RunFiles, name: str, most: int) -> dict[str, Any]:
         "group": _group(config),
         "threshold": threshold,
         "totals": {axis: last[axis] for axis in ("iteration", *AXES)},
-        "best": {"mean": best["eval_mean"], "std": best.get("eval_std"), "iteration": best["iteration"],
-                 "episodes": best.get("eval_episodes")} if best else None,
+        "best": {"mean": best["eval_mean"], "std": best.get("eval_std"), "iteration": best["iteration"]}
+        if best else None,
         "reached": {axis: reached[axis] for axis in AXES} if reached else None,
         "speed": _speed(records),
         "evaluations": _columns(thinned(evaluated, most), {"mean": "eval_mean", "std": "eval_std", "low": "eval_min",
@@ -227,11 +232,14 @@ def settings(run: RunFiles) -> list[tuple[str, str, str]]:
     return [(where, name, value) for where, part in parts.items() for name, value in _flat(part)]
 
 
-def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
-    if isinstance(value, dict):
-        pairs = [_flat(part, f"{name}.{key}" if name else str(key)) for key, part in value.items()]
+def _flat(value: Any, name: str = "", depth: int = 0) -> list[tuple[str, str]]:
+    if isinstance(value, dict) and depth < DEEPEST:
+        pairs = [_flat(part, f"{name}.{key}" if name else str(key), depth + 1) for key, part in value.items()]
         return [pair for part in pairs for pair in part]
-    return [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
+    try:
+        return [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
+    except RecursionError:  # nothing of ours is nested like that
+        return [(name, "…")]
 
 
 def commands(run: RunFiles) -> list[tuple[str, str]]:
