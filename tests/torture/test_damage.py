@@ -125,23 +125,13 @@ if FIGURES is not None:  # `make test` runs tests/test_imports.py by itself
     def test_damaged_imports(figure: Callable[..., None]) -> None:
         """The fuzz of tests/test_imports.py, at length."""
         cases = 2000
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-k",
-            "damaged_files",
-            "test_imports.py",
-        ]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_imports.py"]
         result = subprocess.run(
             command, cwd=HERE.parent, env=os.environ | {"ARS_FUZZ_CASES": str(cases)}, capture_output=True, text=True,
             timeout=900,
         )  # fmt: skip
         assert result.returncode == 0, result.stdout
-        assert "1 passed" in result.stdout
+        assert " passed in " in result.stdout
         figure("imports", cases=cases)
 
 
