@@ -146,12 +146,12 @@ class Run:
     def append(self, record: Record) -> None:
         """Take an iteration in; it is safe once the next checkpoint is written, half a second later at the most."""
         line = json.dumps(record.to_dict(), allow_nan=False)
+        mean, best = record.eval_mean, self.best
+        if mean is not None and (best is None or mean > best.mean):
+            best = Best(record.iteration, mean, record.policy)
         self._write_line(line)
-        self._last_line = line
-        self.state, self.seconds = record.state, record.seconds
-        mean = record.eval_mean
-        if mean is not None and (self.best is None or mean > self.best.mean):
-            self.best = Best(record.iteration, mean, record.policy)
+        # In one statement without a call: Ctrl-C, after which we save, cannot come in between.
+        self.state, self.seconds, self.best, self._last_line = record.state, record.seconds, best, line
         if time.monotonic() - self._saved_at >= SECONDS_BETWEEN_CHECKPOINTS:
             self._save()
 
