@@ -23,8 +23,9 @@ def curve(
     **settings: float,
 ) -> Curve:
     """A run with these evaluations, `every` episodes apart, each episode of `steps` timesteps, one second each."""
+    shift = {"Swimmer": 0.0, "HalfCheetah": 0.0, "Humanoid": 5.0}.get(task.partition("-")[0], 1.0)
     config = make_config(
-        task, variant=variant, seed=seed, H=1000, shift=0.0, eval_every=10, eval_episodes=eval_episodes, **settings
+        task, variant=variant, seed=seed, H=1000, shift=shift, eval_every=10, eval_episodes=eval_episodes, **settings
     )
     episodes = every * np.arange(1, len(rewards) + 1, dtype=float)
     columns = {

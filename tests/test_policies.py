@@ -24,7 +24,7 @@ def test_evaluation_is_reproduced(name: str) -> None:
     policy = ars.LinearPolicy.load(shipped(name))
     assert policy.task["name"] == known["task"]
     found = ars.evaluate(policy, episodes=100, workers=2).summary()
-    if known["versions"] == versions():
+    if all(known["versions"][package] == versions()[package] for package in ("mujoco", "numpy", "numba", "machine")):
         assert found == known["evaluation"]
     else:  # other versions of the physics: near it, robots that fall now and then being the worst
         assert found["mean"] == pytest.approx(known["evaluation"]["mean"], rel=0.3)

@@ -57,9 +57,26 @@ def test_every_target_is_drawn_with_nothing_and_with_something(tmp_path: Path, t
         one.save(tmp_path / "runs" / f"{i}.json")
     after = {path: path.read_bytes() for path in draw(request, target)}
     assert set(after) == set(before)
-    if target not in ("figure3", "figure4"):  # those have other seeds or points
+    if target != "figure3":  # it has other seeds
         assert after != before
     assert f"`ars reproduce {target}`" in write_index(tmp_path).read_text()
+
+
+def test_narrowing_runs_less_and_draws_the_whole_target(tmp_path: Path) -> None:
+    request = Request(["table1"], tmp_path, ["Swimmer-v1"])
+    assert {one.task for one in request.plans("table1")} == {"Swimmer-v1"}
+    [table, *_] = draw(request, "table1")
+    assert [table.name, table.read_text().count("-v1 |")] == ["table1.md", 6]
+    [own, *_] = draw(Request(["table1"], tmp_path, ["Hopper-v5"], (1, 2), own_seeds=True), "table1")
+    assert own.name == "table1-v5-seeds1-2.md"
+    assert "Hopper-v5" in own.read_text()
+    with pytest.raises(SettingError, match="table2 has no Ant-v1"):
+        Request(["table2"], tmp_path, ["Ant-v1"]).to_do()
+
+
+def test_the_runs_of_all_targets_are_each_asked_for_once(tmp_path: Path) -> None:
+    plans = Request(names("all"), tmp_path, ["Hopper-v1"]).to_do()
+    assert len({one.identity for one in plans}) == len(plans)
 
 
 def test_figure_5_is_drawn_from_its_numbers(tmp_path: Path) -> None:
@@ -79,7 +96,7 @@ def test_a_target_runs_what_is_missing_and_then_nothing(tmp_path: Path, capsys: 
     assert "2 runs, 0 there: at most" in capsys.readouterr().out
     assert not (tmp_path / "results").exists()
     assert ars(*command) == 0
-    assert "Swimmer-v1" in (tmp_path / "results" / "tables" / "table2.md").read_text()
+    assert "Swimmer-v1" in (tmp_path / "results" / "tables" / "table2-seeds1-2.md").read_text()
     capsys.readouterr()
     assert ars(*command) == 0
     assert "2 runs, 2 there: nothing to run" in capsys.readouterr().out
@@ -104,11 +121,22 @@ def test_sweep_chooses_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[
         ["sweep", "Swimmer-v5", "--seed-list", "1,1"],
         ["sweep", "Swimmer-v5", "--seed-list", "a"],
         ["sweep", "Swimmer-v5", "--grid", "beta=1"],
+        ["sweep", "Swimmer-v5", "--jobs", "0"],
+        ["sweep", "Swimmer-v5", "--seeds", "0"],
+        ["sweep", "Swimmer-v5", "--final-seeds", "-1"],
+        ["sweep", "Swimmer-v5", "--grid", "N=0"],
+        ["reproduce", "table1", "--dry-run", "--draw"],
+        ["reproduce", "table2", "--tasks", "Ant-v1"],
+        ["reproduce", "table2", "--jobs", "-1"],
+        ["reproduce", "table2", "--minutes", "nan"],
         ["reproduce", "table9"],
         ["reproduce", "table1", "--tasks", "CartPole-v1"],
     ],
 )
-def test_mistakes_are_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_sentence(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert ars(*arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -118,3 +146,15 @@ def test_costs_are_an_upper_bound_in_words() -> None:
     found = costs([few, many])  # 500 episodes and 25 evaluations
     assert found[many] / found[few] == pytest.approx((500 + 2500) / (500 + 250))
     assert [in_words(s) for s in (5, 100, 7200, 10**6)] == ["5 s", "1.7 min", "2 h", "12 days"]
+
+
+def test_a_failed_run_is_reported_and_not_fatal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["sweep", "Swimmer-v5", "--seed-list", "1,2", "--episodes", "20", "--eval-episodes", "1"]
+    blocked = tmp_path / "s" / "runs" / "Swimmer-v5-V1-alpha0.01-nu0.03-N1-b1-seed1-eval1"
+    blocked.mkdir(parents=True)
+    (blocked / "config.json").write_text("{")
+    assert ars(*command, "--out", str(tmp_path / "s")) == 1
+    out = capsys.readouterr().out
+    assert "seed1-eval1: FAILED: " in out
+    assert "1 of 2 runs failed" in out
+    assert len(list((tmp_path / "s" / "curves").iterdir())) == 1

@@ -29,7 +29,7 @@ def test_the_point_with_the_least_mean_episodes_is_chosen() -> None:
     slow = [curve([0, 0, 3200], seed=s, alpha=0.1) for s in (1, 2)]  # 480
     mixed = [curve([3200], seed=1, alpha=0.2), curve([0, 3200], seed=2, alpha=0.2)]  # 160, 320: mean 240
     lucky = [curve([3200], seed=1, alpha=0.3), curve([0], seed=2, alpha=0.3)]  # one never arrives
-    rows = ranking([*slow, *lucky, *mixed], 3120)
+    rows = ranking([*slow, *lucky, *mixed], 3120, seeds=2)
     assert [row.point.alpha for row in rows] == [0.2, 0.1, 0.3]
     assert (rows[0].mean_episodes, rows[0].reached, rows[-1].reached) == (240, 2, 1)
     assert table(rows).splitlines()[-1] == "0.3,0.025,8,4,2,1,never,1600.00"
@@ -51,3 +51,33 @@ def test_a_task_without_a_cap_or_threshold_needs_them() -> None:
         study("CartPole-v1", seeds=(1,))
     with pytest.raises(SettingError, match="--threshold"):
         study("CartPole-v1", seeds=(1,), episodes=10, until_threshold=True)
+
+
+def test_a_missing_run_does_not_flatter_its_point() -> None:
+    lucky, whole = [curve([3200], seed=1, alpha=0.1)], [curve([0, 3200], seed=s, alpha=0.2) for s in (1, 2)]
+    rows = ranking([*lucky, *whole], 3120, seeds=2)
+    assert [row.point.alpha for row in rows] == [0.2, 0.1]
+    assert rows[1].mean_episodes == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("axes", "settings", "match"),
+    [
+        (["N=0"], {}, "N = 0"),
+        (["b=99"], {}, "b = 99"),
+        (["alpha=nan"], {}, "alpha"),
+        ([], {"eval_episodes": 0}, "eval_episodes"),
+        ([], {"episodes": 100}, "first evaluation"),
+        (["b=2"], {"variant": "V2"}, "b"),
+    ],
+)
+def test_mistakes_are_said_before_anything_runs(axes: list[str], settings: dict, match: str) -> None:
+    with pytest.raises(SettingError, match=match):
+        study("Hopper-v1", seeds=(1,), axes=axes, **settings)
+
+
+def test_the_chosen_point_is_exactly_the_one_that_was_tuned() -> None:
+    tuning = study("Hopper-v1", seeds=(1,), axes=["alpha=0.012345678,0.012345679"])
+    first, second = tuning.plans()
+    assert first.name != second.name
+    assert tuning.final(second.preset, (2,)).plans()[0].alpha == 0.012345679

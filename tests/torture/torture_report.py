@@ -31,10 +31,15 @@ def rows(figures: dict[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
 
     def kills(kind: str) -> str:
         found = figures[f"kills_{kind}"]
-        return f"{found['kills']} of the run, {found.get('workers', 0)} of its workers"
+        return f"{found['kills']} of the run" + (f", {found['workers']} of its workers" if found["workers"] else "")
+
+    def soak(kind: str) -> str:
+        found = figures[f"soak_{kind}"]
+        grown, peak = f"{found['growth_MB']:+.2f} MB of growth", f"peak {found['peak_MB']:.0f} MB"
+        return f"{found['iterations']} iterations, {grown}, {peak}, {found['handles']} file handles"
 
     local = sum(figures[f"kills_{kind}"]["kills"] for kind in ("threads", "processes"))
-    steps, soak, pool = figures["kills_at_steps"], figures["soak_threads"], figures["soak_processes"]
+    steps = figures["kills_at_steps"]
     damaged = ("damage_policy", "damage_checkpoint", "damage_config", "damage_records", "damage_hypothesis")
     read = sum(total(figures, name) for name in damaged) + total(figures, "damage_command_line")
     refused = total(figures, "settings_") + total(figures, "flags_")
@@ -49,6 +54,7 @@ def rows(figures: dict[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
             f"{total(figures, 'kills_', 'in_writes')} of {local}",
             "test_kills",
         ),
+        ("SIGTERMs at random moments", str(total(figures, "kills_", "ended")), "test_kills"),
         ("SIGKILLs before and within each step on disk", f"{steps['kills']} at {steps['steps']} steps", "test_kills"),
         ("disk faults: full, for a moment, read-only, broken", str(total(figures, "disk_", "faults")), "test_disk"),
         ("damaged policies, checkpoints, configurations, records", f"{read}", "test_damage"),
@@ -58,18 +64,9 @@ def rows(figures: dict[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
         ("peak memory over files made to fill it", f"{most(figures, 'bomb_', 'peak_MB'):.0f} MB", "test_damage"),
         ("bad values of settings and flags", str(refused), "test_bad_settings"),
         ("kinds of bad environments", str(figures["environments"]["kinds"]), "test_bad_environments"),
-        (
-            "soak, threads",
-            f"{soak['iterations']} iterations, {soak['growth_MB']:+.2f} MB of growth, peak {soak['peak_MB']:.0f} MB, "
-            f"{soak['handles']} file handles",
-            "test_soak",
-        ),
-        (
-            "soak, processes",
-            f"{pool['iterations']} iterations, {pool['growth_MB']:+.2f} MB of growth, peak {pool['peak_MB']:.0f} MB, "
-            f"{pool['handles']} file handles",
-            "test_soak",
-        ),
+        ("soak, threads", soak("threads"), "test_soak"),
+        ("soak, processes (of all together)", soak("processes"), "test_soak"),
+        ("soak, Ray (of all of its processes together)", soak("ray"), "test_soak"),
     ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """ars lqr, sweep, reproduce: the paper's experiments."""
 
 import signal
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ars.cli.common import OTHER, Address, Quiet, Where, Whole, Workers, app, examples, how_many, signals, whole
+from ars.config import finite_number, whole_number
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
@@ -27,12 +29,21 @@ class Crew:
     address: Address = None
     quiet: Quiet = False
 
+    def cores(self) -> int:
+        return whole_number("jobs", how_many(self.jobs, self.address), 1, 4096)
+
     def run(self, orders: "Sequence[Order]", *, minutes: float | None = None) -> "list[Outcome]":
         """Run what is not done yet, with a display; an interruption leaves everything saved."""
         from ars.experiments.cost import costs
         from ars.experiments.crew import run_all, run_all_on_ray, to_do
         from ars.experiments.display import display
 
+        jobs = self.cores()
+        if minutes is not None:
+            if self.executor == "ray":
+                raise SettingError("minutes cannot be kept with --executor ray: interrupt it, everything is saved.")
+            if not finite_number("minutes", minutes) > 0:
+                raise SettingError(f"minutes = {minutes:g} must be larger than 0.")
         orders = to_do(orders)
         if not orders:
             return []
@@ -41,7 +52,6 @@ class Crew:
             if self.executor == "ray":
                 ended = run_all_on_ray(orders, jobs=self.jobs, address=self.address)
             else:
-                jobs = how_many(self.jobs, self.address)
                 ended = run_all(orders, jobs=jobs, watch=shown.watch, minutes=minutes)
             with closing(ended):
                 for outcome in ended:
@@ -145,23 +155,25 @@ def sweep(
     from ars.experiments.sweep import ranking, rollouts, study, table
     from ars.files import write_atomic
 
-    chosen = _seeds(seeds or (None if seed_list else 3), seed_list, below, master_seed)
+    count = 3 if seeds is None and seed_list is None else seeds
+    chosen = _seeds(count, seed_list, below, master_seed) or ()
+    others = () if final_seeds is None else draw_seeds(final_seeds, below=below, master=master_seed, but=chosen)
     tuning = study(
-        task, seeds=chosen or (), variant=variant, axes=grid or (), episodes=episodes, eval_episodes=eval_episodes,
+        task, seeds=chosen, variant=variant, axes=grid or (), episodes=episodes, eval_episodes=eval_episodes,
         threshold=threshold, until_threshold=until_threshold, out=out,
     )  # fmt: skip
     try:
+        print(f"Seeds {', '.join(map(str, chosen))}.")
         outcomes = crew.run(tuning.orders())
-        rows, spent = ranking(tuning.curves(), tuning.goal), rollouts(tuning.curves())
+        rows, spent = ranking(tuning.curves(), tuning.goal, len(chosen)), rollouts(tuning.curves())
         write_atomic(tuning.folder / "sweep.csv", table(rows).encode())
         _print_ranking(rows, tuning.goal)
         print(f"Rollouts: {spent[0]} of training, {spent[1]} of evaluation. The table is {tuning.folder}/sweep.csv.")
-        if final_seeds and rows:
-            others = draw_seeds(final_seeds, below=below, master=master_seed, but=tuning.seeds)
+        if others and rows and not any(outcome.failure for outcome in outcomes):
             final = tuning.final(rows[0].point, others)
             outcomes += crew.run(final.orders())
             print(f"The chosen point on {final_seeds} seeds that tuning has not seen:")
-            _print_ranking(ranking(final.curves(), tuning.goal), tuning.goal)
+            _print_ranking(ranking(final.curves(), tuning.goal, len(others)), tuning.goal)
             print(f"Training rollouts: {spent[0]} for tuning, {rollouts(final.curves())[0]} for the final runs.")
     except KeyboardInterrupt as interrupt:
         print(f"Interrupted: everything is saved in {tuning.folder}; the same command goes on.")
@@ -185,7 +197,7 @@ def reproduce(
         list[str] | None, Parameter(consume_multiple=True, help="Some of the tasks: Swimmer-v1 Hopper-v1.")
     ] = None,
     seed_list: Annotated[str | None, Parameter(help="Other seeds than the paper's: 1,2,3.")] = None,
-    seeds: Annotated[Whole, Parameter(help="Of figure 3: only the first so many of its 100 seeds.")] = None,
+    seeds: Annotated[Whole, Parameter(help="Run only the first so many of figure 3's 100 seeds.")] = None,
     minutes: Annotated[float | None, Parameter(help="Stop running after this long, and draw what is there.")] = None,
     dry_run: Annotated[bool, Parameter(help="Say what would run and what it costs; nothing else.")] = False,
     draw: Annotated[bool, Parameter(help="Run nothing: draw from the results that are there.")] = False,
@@ -204,14 +216,18 @@ def reproduce(
     from ars.experiments.crew import Order, collect
 
     request = again.Request(
-        again.names(target), out, ",".join(tasks).split(",") if tasks else None, _seeds(seeds, seed_list), to_cap
-    )
-    if not dry_run:
-        collect(runs, out / "runs")
+        again.names(target), out, ",".join(tasks).split(",") if tasks else None, _seeds(seeds, seed_list), to_cap,
+        own_seeds=seed_list is not None,
+    )  # fmt: skip
+    if dry_run and draw:
+        raise SettingError("dry_run and draw contradict each other: give one of them.")
+    if not (dry_run or draw):
+        for problem in collect(runs, out / "runs"):
+            print(f"Left out: {problem}", file=sys.stderr)
     todo = [] if draw else request.to_do()
     lqr_to_do = "figure5" in request.names and not draw and not again.lqr_is_there(out)
     if not draw:
-        cores = how_many(crew.jobs)
+        cores = crew.cores()
         found = costs(todo)
         for name in request.names:
             plans = request.plans(name)
@@ -234,7 +250,7 @@ def reproduce(
     except KeyboardInterrupt as interrupt:
         print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
-    if lqr_to_do:
+    if lqr_to_do and minutes is None:  # it has no limit of its own
         code = lqr(
             trials=again.LQR_TRIALS, budget=again.LQR_BUDGET, seed=again.LQR_SEED, out=out / "lqr", quiet=crew.quiet
         )

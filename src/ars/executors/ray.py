@@ -201,6 +201,8 @@ def connect(workers: int, address: str | None) -> bool:
         raise SettingError(f"address = {address!r} must be host:port or auto: train on a machine of the cluster.")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about a change to come
+    # Ray's history of calls, for its dashboard, grows by megabytes an hour in a run of days.
+    os.environ.setdefault("RAY_task_events_report_interval_ms", "0")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     ray._private.worker.print_to_stdstream = lambda *_, **__: None  # what became of workers, on our standard output
     try:

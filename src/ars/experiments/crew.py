@@ -7,6 +7,7 @@ file. The parent only watches, so that killing it at any moment loses nothing.
 import json
 import math
 import multiprocessing
+import os
 import shutil
 import signal
 import sys
@@ -20,7 +21,8 @@ from pathlib import Path
 
 from ars.errors import ArsError, DivergedError
 from ars.experiments.plans import Plan, run_name
-from ars.report.curves import Curve, from_run, load
+from ars.files import one_line
+from ars.report.curves import Curve, from_run, load, save_if_further
 
 POLL = 0.2  # seconds
 
@@ -43,6 +45,11 @@ class Order:
         return self.curves.parent / "unfinished" / self.plan.name
 
     @property
+    def failure(self) -> Path:
+        """A worker's last words."""
+        return self.runs / f".{self.plan.name}.failure"
+
+    @property
     def file(self) -> Path:
         return self.curves / f"{self.plan.name}.json"
 
@@ -61,13 +68,18 @@ def to_do(orders: Sequence[Order]) -> list[Order]:
     return [order for order in orders if not (order.file.exists() and order.plan.met_by(load(order.file)))]
 
 
-def collect(runs: Path, curves: Path) -> None:
-    """Small files of the run folders that have gone further than theirs; a run may be under way."""
+def collect(runs: Path, curves: Path) -> list[str]:
+    """Small files of the run folders that have gone further than theirs, which may be under way; a sentence for each
+    folder that cannot be read."""
+    problems = []
     for folder in sorted(path.parent for path in runs.glob("*/config.json")):
-        curve = from_run(folder)
-        file = curves / f"{run_name(curve.config)}.json"
-        if curve.iterations and not (file.exists() and load(file).episodes >= curve.episodes):
-            curve.save(file)
+        try:
+            curve = from_run(folder)
+            if curve.iterations and run_name(curve.config) == folder.name:
+                save_if_further(curve, curves / f"{folder.name}.json")
+        except ArsError as error:
+            problems.append(str(error))
+    return problems
 
 
 def run(order: Order) -> str:
@@ -76,21 +88,36 @@ def run(order: Order) -> str:
 
     plan = order.plan
     try:
-        if order.kept.is_dir() and not order.folder.exists():
-            shutil.copytree(order.kept, order.folder)
+        _take_over(order)
         if (order.folder / "config.json").exists():
-            session = old_session(order.folder, workers=1, stop=plan.stop)
+            session = old_session(order.folder, workers=1, stop=plan.stop, task=plan.task)
         else:
             session = new_session(plan.task, plan.settings(), workers=1, stop=plan.stop, out=order.folder)
-        for _ in session.records():
+        records = session.records()
+        if session.config != plan.config:
+            records.close()
+            return f"{order.folder} holds a run with other settings: remove it, or choose another folder."
+        for _ in records:
             pass
     except DivergedError as error:  # a bad point of a grid is a result
-        from_run(order.folder, status=f"diverged: {error}").save(order.file)
+        save_if_further(from_run(order.folder, status=f"diverged: {error}"), order.file)
         return ""
     except ArsError as error:
         return str(error)
-    from_run(order.folder).save(order.file)
+    except (OSError, shutil.Error) as error:
+        return f"Cannot keep the run in {order.folder}: {one_line(error)}."
+    save_if_further(from_run(order.folder), order.file)
     return ""
+
+
+def _take_over(order: Order) -> None:
+    """Go on from a run that was kept unfinished; its copy appears as a whole."""
+    if not order.kept.is_dir() or order.folder.exists():
+        return
+    order.runs.mkdir(parents=True, exist_ok=True)
+    copy = order.runs / f".{order.plan.name}.{os.getpid()}.tmp"
+    shutil.copytree(order.kept, copy)
+    copy.rename(order.folder)
 
 
 def run_all(
@@ -124,8 +151,9 @@ def run_all(
             process.terminate()  # _work turns it into an end after the iteration
         for process, order in running.items():
             process.join()
-            with suppress(ArsError):
-                from_run(order.folder).save(order.file)
+            if process.exitcode != 0:  # else it had ended by itself, and its curve is there
+                with suppress(ArsError):
+                    save_if_further(from_run(order.folder), order.file)
 
 
 def run_all_on_ray(
@@ -140,28 +168,32 @@ def run_all_on_ray(
 
 
 def _work(order: Order) -> None:
-    """The worker process: 0 if the curve is written, 1 with a sentence in the file beside it."""
+    """The worker process: 0 if the curve is written, 1 with a sentence in a file of its own."""
     from ars.executors.processes import end_with_parent, use_one_thread
 
     end_with_parent()
     use_one_thread()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+    order.failure.unlink(missing_ok=True)
     failure = run(order)
     if failure:
-        order.folder.mkdir(parents=True, exist_ok=True)
-        (order.folder / "failure.txt").write_text(failure)
+        order.runs.mkdir(parents=True, exist_ok=True)
+        order.failure.write_text(failure)
         sys.exit(1)
 
 
 def _outcome(order: Order, process: BaseProcess) -> Outcome:
-    code, note = process.exitcode or 0, order.folder / "failure.txt"
-    if code == 0:
-        return Outcome(order.plan, load(order.file))
-    if code == 1 and note.exists():
-        failure = note.read_text()
-        note.unlink()
+    code = process.exitcode or 0
+    if code == 1 and order.failure.exists():
+        failure = order.failure.read_text()
+        order.failure.unlink()
         return Outcome(order.plan, None, failure)
+    if code == 0:
+        try:
+            return Outcome(order.plan, load(order.file))
+        except ArsError as error:
+            return Outcome(order.plan, None, str(error))
     return Outcome(order.plan, None, f"its process ended with code {code}; the same command continues it.")
 
 

@@ -1,13 +1,15 @@
 """A run that an experiment asks for: its settings, its name, and whether a curve that is there already will do."""
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ars.config import Config
-from ars.presets import Preset, preset, robot_of, threshold
-from ars.report.curves import IDENTITY, Curve
+from ars.presets import Preset, make_config, preset, robot_of, threshold
+from ars.report.curves import Curve, identity
 from ars.stopping import Stop
 
 # Episodes after which a run of the reproduction ends, whatever it reached: "not reached" is a result.
@@ -31,7 +33,7 @@ def safe(task: str) -> str:
 def run_name(settings: "Plan | Config") -> str:
     """Of a run's folder and its small file."""
     few = "" if settings.eval_episodes == EVAL_EPISODES else f"-eval{settings.eval_episodes}"
-    point = f"alpha{settings.alpha:g}-nu{settings.nu:g}-N{settings.N}-b{settings.b}"
+    point = f"alpha{settings.alpha!r}-nu{settings.nu!r}-N{settings.N}-b{settings.b}"
     return f"{safe(settings.task)}-{settings.variant}-{point}-seed{settings.seed}{few}"
 
 
@@ -56,9 +58,15 @@ class Plan:
         return run_name(self)
 
     @property
-    def identity(self) -> tuple[Any, ...]:
+    def config(self) -> Config:
+        """Everything that decides the run, checked: a mistake raises SettingError."""
+        H, shift = _defaults(self.task)
+        return make_config(self.task, H=H, shift=shift, **self.settings())
+
+    @property
+    def identity(self) -> Config:
         """As of Curve: what decides the training."""
-        return tuple(getattr(self, name) for name in IDENTITY)
+        return identity(self.config)
 
     @property
     def preset(self) -> Preset:
@@ -69,21 +77,23 @@ class Plan:
         return Stop(episodes=self.episodes, until=self.until)
 
     def settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in IDENTITY if name != "task"} | {
-            "eval_every": EVAL_EVERY,
-            "eval_episodes": self.eval_episodes,
-        }
+        names = ("variant", "alpha", "nu", "N", "b", "seed", "eval_episodes")
+        return {name: getattr(self, name) for name in names} | {"eval_every": EVAL_EVERY}
 
     def folder(self, runs: Path) -> Path:
         return runs / self.name
 
     def met_by(self, curve: Curve) -> bool:
         """Whether the curve says all that the plan asks for."""
-        same = curve.identity == self.identity and curve.config.eval_every == EVAL_EVERY
-        if not same or curve.config.eval_episodes < self.eval_episodes:
+        if curve.identity != self.identity or curve.config.eval_episodes < self.eval_episodes:
             return False
-        arrived = self.until is not None and curve.best >= self.until
-        return arrived or curve.episodes >= self.episodes or curve.status not in ("finished", "unfinished")
+        return curve.settled(math.inf if self.until is None else self.until, self.episodes)
+
+    def includes(self, other: "Plan") -> bool:
+        """Whether its curve will also meet the other plan."""
+        same = replace(other, episodes=self.episodes, eval_episodes=self.eval_episodes, until=self.until) == self
+        full = self.until is None and self.episodes >= other.episodes and self.eval_episodes >= other.eval_episodes
+        return same and full and self != other
 
 
 def plan(task: str, variant: str, seed: int, point: Preset | None = None, **more: Any) -> Plan:
@@ -98,20 +108,36 @@ def to_threshold(task: str, variant: str, seed: int, point: Preset | None = None
 
 
 def missing(plans: Iterable[Plan], curves: Iterable[Curve]) -> list[Plan]:
-    """The plans that no curve meets, each once."""
-    there: dict[tuple[Any, ...], list[Curve]] = {}
+    """The plans that no curve meets, each once, and none that another of them includes."""
+    there: dict[Config, list[Curve]] = {}
     for curve in curves:
         there.setdefault(curve.identity, []).append(curve)
-    return [one for one in dict.fromkeys(plans) if not any(one.met_by(c) for c in there.get(one.identity, ()))]
+    todo = [one for one in dict.fromkeys(plans) if not any(one.met_by(c) for c in there.get(one.identity, ()))]
+    full = {replace(one, eval_episodes=0): one for one in todo if one.until is None}
+    including = (full.get(replace(one, eval_episodes=0, until=None)) for one in todo)
+    return [one for one, other in zip(todo, including, strict=True) if other is None or not other.includes(one)]
 
 
 def found(plans: Iterable[Plan], curves: Iterable[Curve]) -> list[Curve]:
-    """For each plan its furthest curve, finished or not; those without one are left out."""
-    there: dict[tuple[Any, ...], Curve] = {}
+    """For each plan a curve that meets it, or else the furthest; those without one are left out."""
+    there: dict[Config, list[Curve]] = {}
     for curve in curves:
-        known = there.get(curve.identity)
-        rank = (curve.config.eval_episodes, curve.episodes)
-        if known is None or rank > (known.config.eval_episodes, known.episodes):
-            there[curve.identity] = curve
-    wanted = dict.fromkeys(one.identity for one in plans)
-    return [there[identity] for identity in wanted if identity in there]
+        there.setdefault(curve.identity, []).append(curve)
+    chosen: dict[Config, Curve] = {}
+    for one in plans:
+        group = there.get(one.identity)
+        if group:
+            chosen[one.identity] = max(group, key=lambda c: (one.met_by(c), c.config.eval_episodes, c.episodes))
+    return list(chosen.values())
+
+
+@cache
+def _defaults(task: str) -> tuple[int, float]:
+    """H and the survival bonus of a task."""
+    from ars.tasks import make
+
+    made = make(task)
+    try:
+        return made.H, made.survival_bonus
+    finally:
+        made.close()

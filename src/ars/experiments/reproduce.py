@@ -11,7 +11,7 @@ from pathlib import Path
 from ars.errors import SettingError
 from ars.experiments.plans import CAPS, Plan, found, missing
 from ars.experiments.seeds import PAPER_SEEDS, draw_seeds
-from ars.experiments.targets import MANY, TARGETS, chosen, main_variant, variants
+from ars.experiments.targets import MANY, TARGETS, chosen, main_variant, variants, versions
 from ars.files import write_atomic
 from ars.presets import robot_of
 from ars.report import tables
@@ -22,24 +22,51 @@ LQR_TRIALS, LQR_BUDGET, LQR_SEED = 100, 1_000_000, 0
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for: targets by name, narrowed to some tasks and seeds; `out` is the folder of results."""
+    """What was asked for. `tasks` and `seeds` narrow what runs; what is drawn is the whole target, of other seeds only
+    if they were listed by hand (`own_seeds`), into files of their own."""
 
     names: Sequence[str]
     out: Path
     tasks: Sequence[str] | None = None
     seeds: Sequence[int] | None = None
     to_cap: bool = False  # also where the way to the threshold would do
+    own_seeds: bool = False
 
     def plans(self, name: str) -> list[Plan]:
-        found = TARGETS[name].plans(chosen(name, self.tasks), self.seeds)
+        """The runs asked for."""
+        return self._all(name, chosen(name, self.tasks), self.seeds)
+
+    def drawn(self, name: str, version: str) -> list[Plan]:
+        """The runs that the target shows."""
+        return self._all(name, self.robots(name, version), self.seeds if self.own_seeds else None)
+
+    def _all(self, name: str, tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+        found = TARGETS[name].plans(tasks, seeds)
         return [replace(one, until=None) for one in found] if self.to_cap else found
+
+    def robots(self, name: str, version: str) -> list[str]:
+        return [f"{robot}-{version}" for robot in TARGETS[name].robots]
+
+    def seeds_of(self, name: str) -> Sequence[int]:
+        if self.own_seeds and self.seeds:
+            return self.seeds
+        many = name in ("figure3", "table6", "table7")
+        return (*(PAPER_SEEDS if name != "figure3" else ()), *(draw_seeds(MANY) if many else ()))
+
+    def suffix(self, version: str) -> str:
+        """Of files that are not the target as the paper has it."""
+        own = "-seeds" + "-".join(map(str, self.seeds or ())) if self.own_seeds else ""
+        return ("" if version == "v1" else f"-{version}") + own[:80]
 
     def curves(self) -> list[Curve]:
         return load_all(self.out / "runs")
 
     def to_do(self) -> list[Plan]:
         """The runs that are missing, in the targets' order, each once."""
-        return missing([one for name in self.names for one in self.plans(name)], self.curves())
+        wanted = [one for name in self.names for one in self.plans(name)]
+        if not wanted and self.tasks and "figure5" not in self.names:
+            raise SettingError(f"{self.names[0]} has no {', '.join(self.tasks)}: see ars reproduce --help.")
+        return missing(wanted, self.curves())
 
 
 def names(target: str) -> list[str]:
@@ -55,56 +82,54 @@ def draw(request: Request, name: str) -> list[Path]:
     """Write the table or figure from what is there; returns the files."""
     if name == "figure5":
         return _draw_lqr(request.out)
-    curves, tasks = request.curves(), chosen(name, request.tasks)
-    if name.startswith("table"):
-        return _write_tables(request, name, curves, tasks)
-    return _write_figure(request, name, curves, tasks)
+    curves = request.curves()
+    make = _write_table if name.startswith("table") else _write_figure
+    return [path for version in versions(request.tasks) for path in make(request, name, curves, version)]
 
 
-def _write_tables(request: Request, name: str, curves: list[Curve], tasks: list[str]) -> list[Path]:
-    seeds = request.seeds or PAPER_SEEDS
+def _caps(tasks: Sequence[str]) -> dict[str, int]:
+    return {task: CAPS[robot_of(task) or ""] for task in tasks}
+
+
+def _write_table(request: Request, name: str, curves: list[Curve], version: str) -> list[Path]:
+    tasks, seeds = request.robots(name, version), request.seeds_of(name)
+    caps = _caps(tasks)
     makers: dict[str, Callable[[], tables.Table]] = {
-        "table1": lambda: tables.table1(curves, tasks, seeds),
+        "table1": lambda: tables.table1(curves, tasks, seeds, caps),
         "table2": lambda: tables.table2(curves, tasks, seeds, main_variant),
         "table3": lambda: tables.table3(curves, tasks, seeds, main_variant),
-        "table4": lambda: tables.table4(curves, tasks, seeds, main_variant),
-        "table5": lambda: tables.table5(curves, tasks),
-        "table6": lambda: tables.table6(curves),
-        "table7": lambda: tables.table7(curves),
+        "table4": lambda: tables.table4(curves, tasks, seeds, main_variant, caps),
+        "table5": lambda: tables.table5(curves, tasks, seeds),
+        "table6": lambda: tables.table6(curves, tasks[0], seeds),
+        "table7": lambda: tables.table7(curves, tasks[0], seeds),
     }
-    files = _save_table(request.out, name, makers[name]())
+    suffix = request.suffix(version)
+    files = _save_table(request.out, f"{name}{suffix}", makers[name]())
     if name == "table1":
-        files += _save_table(request.out, "table1-improvement", tables.improvement(curves, tasks, seeds))
+        files += _save_table(request.out, f"table1-improvement{suffix}", tables.improvement(curves, tasks, seeds))
     return files
 
 
-def _write_figure(request: Request, name: str, curves: list[Curve], tasks: list[str]) -> list[Path]:
+def _write_figure(request: Request, name: str, curves: list[Curve], version: str) -> list[Path]:
     from ars.report import plots
 
-    seeds = request.seeds or (draw_seeds(MANY) if name == "figure3" else PAPER_SEEDS)
-    files: list[Path] = []
-    caps = {task: CAPS[robot_of(task) or ""] for task in tasks}
-    by_task = {task: [c for c in found(request.plans(name), curves) if c.config.task == task] for task in tasks}
-    by_task = {task: group for task, group in by_task.items() if group} or by_task
+    out, suffix, seeds = request.out, request.suffix(version), request.seeds_of(name)
+    tasks, plans = request.robots(name, version), request.drawn(name, version)
+    there, caps = found(plans, curves), _caps(tasks)
+    by_task = {task: [c for c in there if c.config.task == task] for task in tasks}
     if name == "figure1":
-        runs = [curve for task in tasks for curve in tables.pick(curves, task, "V2")]
-        draw_it = lambda kind: plots.sigma_R(runs, kind)  # noqa: E731 (one line for each figure)
-    elif name == "figure2":
-        ours = [c for c in curves if c.config.seed in seeds]
-        groups = {task: {name: tables.pick(ours, task, name) for name in variants(task)} for task in by_task}
-        draw_it = lambda kind: plots.three_seeds(groups, kind)  # noqa: E731
-    elif name == "figure3":
-        draw_it = lambda kind: plots.percentiles(by_task, caps, kind, what="seeds")  # noqa: E731
-        files += _save_table(request.out, "figure3-numbers", tables.many_seeds(curves, list(by_task), seeds))
-        files += _save_plot(request.out, "figure3-profiles", lambda kind: plots.profiles(by_task, kind))
-    else:
-        wanted = {task: sum(one.task == task for one in request.plans(name)) for task in by_task}
-        draw_it = lambda kind: plots.percentiles(by_task, caps, kind, what="runs")  # noqa: E731
-        files += _save_table(
-            request.out, "figure4-numbers",
-            tables.sensitivity([c for group in by_task.values() for c in group], list(by_task), wanted),
-        )  # fmt: skip
-    return _save_plot(request.out, name, draw_it) + files
+        runs = [curve for task in tasks for curve in tables.pick(curves, task, "V2", seeds)]
+        return _save_plot(out, f"figure1{suffix}", lambda kind: plots.sigma_R(runs, kind))
+    if name == "figure2":
+        groups = {task: {v: tables.pick(curves, task, v, seeds) for v in variants(task)} for task in tasks}
+        return _save_plot(out, f"figure2{suffix}", lambda kind: plots.three_seeds(groups, kind))
+    what = "seeds" if name == "figure3" else "runs"
+    files = _save_plot(out, f"{name}{suffix}", lambda kind: plots.percentiles(by_task, caps, kind, what=what))
+    if name == "figure3":
+        files += _save_table(out, f"figure3-numbers{suffix}", tables.many_seeds(curves, tasks, seeds, caps))
+        return files + _save_plot(out, f"figure3-profiles{suffix}", lambda kind: plots.profiles(by_task, caps, kind))
+    wanted = {task: sum(one.task == task for one in plans) for task in tasks}
+    return files + _save_table(out, f"figure4-numbers{suffix}", tables.sensitivity(by_task, wanted, caps))
 
 
 def _save_table(out: Path, name: str, table: tables.Table) -> list[Path]:

@@ -16,7 +16,7 @@ def draw_seeds(
     """`count` distinct seeds from [0, below), none of them used for tuning or named in `but`; a smaller count gives the
     beginning of a larger one."""
     used = {*PAPER_SEEDS, *TRIAL_SEEDS, *but}
-    whole_number("below", below, 10, 2**32)
+    whole_number("below", below, 10, 10**7)
     order = generator(Key(whole_number("master", master, 0), Stream.TEST, 0, below)).permutation(below)
     seeds = [int(seed) for seed in order if seed not in used]
     return tuple(seeds[: whole_number("seeds", count, 1, len(seeds))])

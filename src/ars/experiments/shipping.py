@@ -14,7 +14,7 @@ from typing import Any
 from ars.files import write_atomic, write_json
 from ars.policies import FOLDER
 from ars.policy import LinearPolicy
-from ars.presets import threshold
+from ars.presets import robot_of, threshold
 from ars.report.curves import Curve, from_run
 from ars.training import evaluate
 
@@ -28,7 +28,8 @@ def candidates(runs: Path) -> dict[str, list[tuple[Path, Curve]]]:
     found: dict[str, list[tuple[Path, Curve]]] = {}
     for folder in sorted(path.parent for path in runs.glob("*/best.npz")):
         curve = from_run(folder)
-        found.setdefault(curve.config.task, []).append((folder / "best.npz", curve))
+        if robot_of(curve.config.task) and curve.config.eval_episodes >= EPISODES:  # fewer rollouts are more luck
+            found.setdefault(curve.config.task, []).append((folder / "best.npz", curve))
     for task, group in found.items():
         group.sort(key=lambda entry: -entry[1].best)
         seeds: dict[int, tuple[Path, Curve]] = {}
@@ -40,11 +41,9 @@ def candidates(runs: Path) -> dict[str, list[tuple[Path, Curve]]]:
 
 def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
     """Copy the chosen policies into the package; name → what is known of each."""
-    for old in FOLDER.glob("*.npz"):
-        old.unlink()
     shipped = {}
     for task, group in sorted(candidates(runs).items()):
-        worth = [entry for entry in group if entry[1].best >= NEARLY * group[0][1].best][:MOST]
+        worth = [group[0], *(entry for entry in group[1:] if entry[1].best >= NEARLY * group[0][1].best)][:MOST]
         for place, (path, curve) in enumerate(worth):
             name = task if place == 0 else f"{task}-seed{curve.config.seed}"
             shutil.copyfile(path, FOLDER / f"{name}.npz")
@@ -58,6 +57,9 @@ def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
                 "evaluation": fresh,
                 "versions": policy.task["versions"],
             }
+    for path in FOLDER.glob("*.npz"):  # last, so that an interruption leaves a complete set
+        if path.stem not in shipped:
+            path.unlink()
     return shipped
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from ars.config import VARIANTS, whole_number
 from ars.errors import SettingError
 from ars.experiments.crew import Order
-from ars.experiments.plans import CAPS, EVAL_EPISODES, Plan, found, safe
+from ars.experiments.plans import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, found, safe
 from ars.presets import Preset, default_variant, grid, preset, robot_of
 from ars.presets import threshold as paper_threshold
 from ars.report import statistics
@@ -46,7 +46,7 @@ def points(task: str, variant: str, axes: Sequence[str]) -> list[Preset]:
     for combination in product(*values.values()):
         point = Preset(**base._asdict() | dict(zip(values, combination, strict=True)))
         all_directions = not VARIANTS[variant].top_directions
-        if all_directions or (point.b > point.N and "b" not in values):  # b is the preset's there, not the user's
+        if "b" not in values and (all_directions or point.b > point.N):  # b is the preset's there, not the user's
             point = point._replace(b=point.N)
         result.append(point)
     return list(dict.fromkeys(result))
@@ -85,7 +85,7 @@ class Study:
 
     def final(self, point: Preset, seeds: Sequence[int]) -> "Study":
         """The chosen point alone, on other seeds."""
-        axes = [f"{name}={value:g}" for name, value in point._asdict().items()]
+        axes = [f"{name}={value!r}" for name, value in point._asdict().items()]
         return replace(self, seeds=[seed for seed in seeds if seed not in self.seeds], axes=axes)
 
 
@@ -111,7 +111,12 @@ def study(
     folder = out or Path("runs") / f"sweep-{safe(task)}"
     cap = whole_number("episodes", episodes, 1) if episodes is not None else CAPS[str(robot)]
     chosen = variant or default_variant(task)
-    return Study(task, chosen, seeds, axes, cap, eval_episodes, goal, until_threshold, folder)
+    made = Study(task, chosen, seeds, axes, cap, eval_episodes, goal, until_threshold, folder)
+    for plan in made.plans():  # a mistake in a point is said before anything runs
+        least = 2 * plan.config.N * EVAL_EVERY
+        if cap < least:
+            raise SettingError(f"episodes = {cap} ends before the first evaluation: N = {plan.N} needs {least}.")
+    return made
 
 
 @dataclass(frozen=True)
@@ -125,19 +130,22 @@ class Row:
     mean_best: float
 
 
-def ranking(curves: Sequence[Curve], threshold: float | None) -> list[Row]:
-    """The points of a grid, best first: least mean episodes to the threshold, then most seeds there, then reward."""
+def ranking(curves: Sequence[Curve], threshold: float | None, seeds: int) -> list[Row]:
+    """The points of a grid, best first: least mean episodes to the threshold, then most seeds there, then reward.
+
+    A seed whose run is missing counts as one that never arrived.
+    """
     groups: dict[Preset, list[Curve]] = {}
     for curve in curves:
-        config = curve.config
-        groups.setdefault(Preset(config.alpha, config.nu, config.N, config.b), []).append(curve)
+        groups.setdefault(curve.point, []).append(curve)
     rows = []
     for point, group in groups.items():
         goal = math.inf if threshold is None else threshold
         spent = [statistics.first_reach(c.evaluations["episodes"], c.rewards, goal) for c in group]
+        spent += [math.inf] * (seeds - len(group))
         best = sum(c.best for c in group) / len(group)
         reached = sum(map(math.isfinite, spent))
-        rows.append(Row(point, len(group), reached, statistics.mean_of_all(spent), best))
+        rows.append(Row(point, seeds, reached, statistics.mean_of_all(spent), best))
     return sorted(rows, key=lambda row: (row.mean_episodes, -row.reached / row.seeds, -row.mean_best))
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ars.config import VARIANTS
 from ars.errors import SettingError
 from ars.experiments.plans import FEW_EVAL_EPISODES, Plan, plan, to_threshold
 from ars.experiments.seeds import PAPER_SEEDS, draw_seeds
-from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, grid, robot_of
+from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, grid, preset, robot_of
+from ars.report.tables import same_as
 
 TASKS = tuple(f"{robot}-v1" for robot in THRESHOLDS)  # the paper's own definitions
 MANY = 100  # seeds of figure 3 and tables 6 and 7
@@ -28,11 +28,10 @@ def main_variant(task: str) -> str:
 
 
 def variants(task: str) -> list[str]:
-    """The columns of table 1, the main one first; with N = 1 the t-variants are the others. BRS is ours."""
+    """The columns of table 1 that differ from each other, the main one first. BRS is ours."""
     main = main_variant(task)
     others = [name for name in ("V2-t", "V2", "V1-t", "V1", "BRS") if name != main]
-    single = robot_of(task) == "Swimmer"
-    return [main, *(name for name in others if not (single and VARIANTS[name].top_directions))]
+    return [main, *(name for name in others if same_as(task, name) == name)]
 
 
 def _three_seeds(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
@@ -57,16 +56,24 @@ def _many_seeds(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]
 
 
 def _grids(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+    """Those with the preset's N and b first: the plane of alpha and nu."""
     found = []
     for task in tasks:
         variant = "V1" if robot_of(task) == "Swimmer" else "V2-t"
+        own, every = preset(task, variant), grid(robot_of(task) or "")
+        points = [point for point in every if point[2:] == own[2:]]
+        points += [point for point in every if point[2:] != own[2:]]
         for seed in seeds or PAPER_SEEDS:
-            found += [to_threshold(task, variant, seed, point) for point in grid(robot_of(task) or "")]
+            found += [to_threshold(task, variant, seed, point) for point in points]
     return found
 
 
-def _humanoid(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+def _one_humanoid(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
     return [plan(task, "V2", seed) for task in tasks for seed in seeds or PAPER_SEEDS[:1]]
+
+
+def _many_humanoids(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
+    return _one_humanoid(tasks, seeds) + ([] if seeds else _many_seeds(tasks, None))
 
 
 ALL = tuple(THRESHOLDS)
@@ -77,9 +84,9 @@ TARGETS = {
     "table3": Target("Maximum average reward after more timesteps", ALL[1:5], _three_seeds),
     "table4": Target("Timesteps to the reward threshold", ALL[:4], _three_seeds),
     "table5": Target("Maximum average reward achieved", ALL, _three_seeds),
-    "table6": Target("Time to 6000 on Humanoid, with CPU time", HUMANOID, _humanoid),
-    "table7": Target("Time to 6000 on Humanoid, by percentile", HUMANOID, _humanoid),
-    "figure1": Target("sigma_R while training Humanoid", HUMANOID, _humanoid),
+    "table6": Target("Time to 6000 on Humanoid, with CPU time", HUMANOID, _many_humanoids),
+    "table7": Target("Time to 6000 on Humanoid, by percentile", HUMANOID, _many_humanoids),
+    "figure1": Target("sigma_R while training Humanoid", HUMANOID, _one_humanoid),
     "figure2": Target("Training curves over three seeds", ALL, _every_variant),
     "figure3": Target("Training curves over 100 seeds, by percentile", ALL, _many_seeds),
     "figure4": Target("Sensitivity to hyperparameters, by percentile", ALL, _grids),
@@ -97,3 +104,9 @@ def chosen(name: str, tasks: Sequence[str] | None) -> list[str]:
         if robot_of(task) is None:
             raise SettingError(f"tasks = {task!r} is not of the paper: choose from {', '.join(TASKS)}, or -v5.")
     return [task for task in asked if robot_of(task) in TARGETS[name].robots]
+
+
+def versions(tasks: Sequence[str] | None) -> list[str]:
+    """Which definitions of the robots were asked for: v1, v5 or both."""
+    found = {task.rpartition("-")[2] for task in tasks or () if "-" in task} | ({"v1"} if not tasks else set())
+    return sorted(found | ({"v1"} if any("-" not in task for task in tasks or ()) else set()))

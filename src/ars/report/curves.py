@@ -8,7 +8,7 @@ import math
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ars.config import Config
 from ars.errors import ArsError, FileError
 from ars.files import read_json, write_atomic
+from ars.presets import Preset
 from ars.report.run_files import read_records
 from ars.runs import read_config
 from ars.stopping import Stop
@@ -26,7 +27,6 @@ FloatArray = NDArray[np.float64]
 
 FORMAT = 1
 EVALUATIONS = ("iteration", "episodes", "timesteps", "seconds", "mean", "std")  # columns, one entry an evaluation
-IDENTITY = ("task", "variant", "alpha", "nu", "N", "b", "seed")
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,18 @@ class Curve:
         return float(self.rewards.max()) if self.rewards.size else -math.inf
 
     @property
-    def identity(self) -> tuple[Any, ...]:
-        """What decides the training; how it is evaluated is not part of it."""
-        return tuple(getattr(self.config, name) for name in IDENTITY)
+    def identity(self) -> Config:
+        """What decides the training, and when it is evaluated; by how many rollouts is not part of it."""
+        return identity(self.config)
+
+    @property
+    def point(self) -> Preset:
+        return Preset(self.config.alpha, self.config.nu, self.config.N, self.config.b)
+
+    def settled(self, threshold: float, cap: int) -> bool:
+        """Whether it is known if it gets there within the cap: it has, the cap is spent, or it diverged."""
+        failed = self.status not in ("finished", "unfinished")
+        return failed or self.best >= threshold or self.episodes >= cap
 
     def save(self, path: Path) -> None:
         """One column a line, so that a person can read it and a diff stays small."""
@@ -78,6 +87,30 @@ class Curve:
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}" for name, entry in value.items())
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, f"{{\n{lines}\n}}\n".encode())
+
+
+def identity(config: Config) -> Config:
+    return replace(config, eval_episodes=1)
+
+
+def fullest(curves: Iterable[Curve]) -> list[Curve]:
+    """One curve for each run: that with the most rollouts an evaluation, then the longest."""
+    best: dict[Config, Curve] = {}
+    for curve in curves:
+        known = best.get(curve.identity)
+        if known is None or _fullness(curve) > _fullness(known):
+            best[curve.identity] = curve
+    return list(best.values())
+
+
+def _fullness(curve: Curve) -> tuple[int, int]:
+    return curve.config.eval_episodes, curve.episodes
+
+
+def save_if_further(curve: Curve, path: Path) -> None:
+    """Never replace a run's file by one that knows less."""
+    if not (path.exists() and load(path).episodes > curve.episodes):
+        curve.save(path)
 
 
 def _rounded(values: FloatArray) -> list[float | int]:

@@ -86,7 +86,8 @@ def percentiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str,
         for ax, (task, curves) in zip(axes, groups.items(), strict=False):
             _frame(ax, task)
             threshold = THRESHOLDS[robot_of(task) or ""]
-            done = [c for c in curves if c.rewards.size and (c.status != "unfinished" or c.best >= threshold)]
+            done = [c for c in curves if c.rewards.size and c.settled(threshold, caps[task])]
+            ax.set_ylabel("reward, up to the threshold")
             if not done:
                 ax.text(0.5, 0.5, "no finished runs yet", ha="center", transform=ax.transAxes, color="#777777")
                 continue
@@ -118,14 +119,14 @@ def _staying(curve: Curve, threshold: float, at: st.FloatArray) -> st.FloatArray
     return st.resample(curve.evaluations["episodes"], rewards, at, stay=True)
 
 
-def profiles(groups: dict[str, list[Curve]], kind: str) -> bytes:
+def profiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str) -> bytes:
     """Performance profiles: the share of seeds whose best reward, over the threshold, is above each level."""
     with mpl.rc_context(SETTINGS):
         figure, axes = _figure(1)
         levels = np.linspace(0, 1.1, 221)
         for i, (task, curves) in enumerate(groups.items()):
             threshold = THRESHOLDS[robot_of(task) or ""]
-            scores = [c.best / threshold for c in curves if c.rewards.size]
+            scores = [c.best / threshold for c in curves if c.rewards.size and c.settled(threshold, caps[task])]
             if scores:
                 share = st.performance_profile(np.minimum(scores, 1.0 + 1e-9), levels)
                 axes[0].step(levels, share, where="post", color=f"C{i}", label=f"{task}, {len(scores)} seeds")
