@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ars.experiments.pages import refresh
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *ROOT.glob("*.md"),
@@ -18,6 +20,15 @@ def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+def test_tables_in_pages_are_those_of_the_results(page: str) -> None:
+    text = (ROOT / page).read_text()
+    assert text.count("<!-- end -->") >= 1
+    assert refresh(text, ROOT / "results") == text, (
+        "run: python -m ars.experiments.pages results docs/results.md README.md"
+    )
 
 
 def names_of_the_map() -> list[str]:
