@@ -336,8 +336,10 @@ def forbidden() -> Iterator[None]:
 
     import ars.runs
     import ars.tasks.gymnasium
-    import ars.tasks.mujoco_loop  # noqa: F401
+    import ars.tasks.mujoco_loop
 
+    ars.runs.versions()
+    b"".decode("raw_unicode_escape")  # its codec is a module, too
     _watching = True
     try:
         yield

@@ -88,7 +88,12 @@ def test_a_clock_that_jumps_changes_nothing(tmp_path: Path) -> None:
     same(tmp_path / "jumping", tmp_path / "steady")
 
 
-NAMES = ['ünïcödé 雪, it\'s "quoted" $(touch x) `touch x`; touch x & | > < *', "~", "a name with spaces", "#%?\\"]
+NAMES = [
+    '-[/b] :snake: ünïcödé 雪, it\'s "quoted" $(touch x) `touch x`; touch x & | > < *',
+    "~",
+    "a name with spaces",
+    "#%?\\",
+]
 
 
 @pytest.mark.parametrize("name", NAMES[: size(1, len(NAMES))])
@@ -96,7 +101,7 @@ def test_odd_names(name: str, tmp_path: Path) -> None:
     """As the folder where we are and as the run folder; and what we say to type next works as it is, in a shell."""
     here = tmp_path / name
     here.mkdir()
-    out = f"./{name}/run"
+    out = f"{name}/run"
     environment = os.environ | {"PATH": f"{Path(ARS).parent}:{os.environ['PATH']}"}
     printed, _ = call("train", "lqr", f"--out={out}", "--N=2", "--eval-every=2", "--eval-episodes=2", "--iterations=2",
                       "--workers=1", cwd=here, env=environment)  # fmt: skip

@@ -88,7 +88,8 @@ def command() -> str:
 def shell(path: Path) -> str:
     import shlex
 
-    return shlex.quote(str(path))
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)  # else it would be read as a flag
 
 
 def how_many(workers: int | None, address: str | None = None) -> int:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from ars.cli.common import OTHER, Address, Quiet, Where, Whole, Workers, app, examples, how_many, signals, whole
-from ars.config import finite_number, whole_number
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
@@ -30,10 +29,13 @@ class Crew:
     quiet: Quiet = False
 
     def cores(self) -> int:
+        from ars.config import whole_number
+
         return whole_number("jobs", how_many(self.jobs, self.address), 1, 4096)
 
     def run(self, orders: "Sequence[Order]", *, minutes: float | None = None) -> "list[Outcome]":
         """Run what is not done yet, with a display; an interruption leaves everything saved."""
+        from ars.config import finite_number
         from ars.experiments.cost import costs
         from ars.experiments.crew import run_all, run_all_on_ray, to_do
         from ars.experiments.display import display
@@ -92,7 +94,7 @@ def lqr(
     problem = Problem.load(instance) if instance else Problem.paper()
     folder = out or Path("runs") / f"lqr-seed{seed}"
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with signals(), Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+    with signals(), Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as bar:
         shown = bar.add_task("LQR", total=None)
         try:
             done = compare(

@@ -53,7 +53,7 @@ class Hyperparameters:
     nu: Annotated[float | None, Parameter(group=PAPER, help="Standard deviation of the exploration noise.")] = None
     N: Annotated[Whole, Parameter(name="--N", group=PAPER, help="Directions sampled per iteration.")] = None
     b: Annotated[
-        int | None,
+        Whole,
         Parameter(name="--b", group=PAPER, help="Top-performing directions used, for V1-t and V2-t."),
     ] = None
     H: Annotated[Whole, Parameter(name="--H", group=PAPER, help="Horizon of training rollouts.")] = None
@@ -63,7 +63,7 @@ class Hyperparameters:
     ] = None
     seed: Annotated[int, Parameter(group=OTHER, converter=whole, help="All random numbers are a function of it.")] = 0
     eval_every: Annotated[
-        int | None,
+        Whole,
         Parameter(group=EVALUATION, help="Iterations between evaluations [default: 10]; 0: never."),
     ] = None
     eval_episodes: Annotated[Whole, Parameter(group=EVALUATION, help="Rollouts of an evaluation [default: 100].")] = (
@@ -278,7 +278,7 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     from ars.progress import display
     from ars.sinks import sinks
 
-    out = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    out = Console(stderr=as_json, highlight=False, markup=False, emoji=False, soft_wrap=True)
     folder = session.run.path if session.run else Path()
     own = f" --task {shlex.quote(session.config.task)}" if ":" in session.config.task else ""
     again = f"{command()} resume {shell(folder)}{own}"
