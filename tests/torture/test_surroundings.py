@@ -94,13 +94,18 @@ NAMES = [
     "a name with spaces",
     "#%?\\",
 ]
+    '-[/b] :snake: ünïcödé 雪, it\'s "quoted" $(touch x) `touch x`; touch x & | > < *',
+    "~",
+    "a name with spaces",
+    "#%?\\",
+]
 
 
 @pytest.mark.parametrize("name", NAMES[: size(1, len(NAMES))])
 def test_odd_names(name: str, tmp_path: Path) -> None:
     """As the folder where we are and as the run folder; and what we say to type next works as it is, in a shell."""
     here = tmp_path / name
-    here.mkdir()
+    here.mkdir(parents=True)  # "[/b]" has a slash
     out = f"{name}/run"
     environment = os.environ | {"PATH": f"{Path(ARS).parent}:{os.environ['PATH']}"}
     printed, _ = call("train", "lqr", f"--out={out}", "--N=2", "--eval-every=2", "--eval-episodes=2", "--iterations=2",
