@@ -94,11 +94,6 @@ NAMES = [
     "a name with spaces",
     "#%?\\",
 ]
-    '-[/b] :snake: ünïcödé 雪, it\'s "quoted" $(touch x) `touch x`; touch x & | > < *',
-    "~",
-    "a name with spaces",
-    "#%?\\",
-]
 
 
 @pytest.mark.parametrize("name", NAMES[: size(1, len(NAMES))])
