@@ -66,7 +66,8 @@ $(VENV)/.dev: $(VENV)/.base
 SYSTEM := chromium libegl1 libgl1-mesa-dri
 
 $(VENV)/.system: | $(VENV)/bin/python
-	@become=; if dpkg-query -W $(SYSTEM) >/dev/null 2>&1; then :; \
+	@become=; there=$$(dpkg-query -W -f '$${db:Status-Status}\n' $(SYSTEM) 2>/dev/null | grep -cx installed); \
+	  if [ "$$there" = $(words $(SYSTEM)) ]; then :; \
 	  elif [ "$$(id -u)" = 0 ]; then become=env; \
 	  elif sudo -n true 2>/dev/null; then become="sudo -n env"; \
 	  fi; \
