@@ -89,7 +89,7 @@ def percentiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str,
             done = [c for c in curves if c.rewards.size and c.settled(threshold, caps[task])]
             ax.set_ylabel("reward, up to the threshold")
             if not done:
-                ax.text(0.5, 0.5, "no finished runs yet", ha="center", transform=ax.transAxes, color="#777777")
+                _empty(ax, f"{task}: no finished runs yet")
                 continue
             at = np.linspace(min(c.evaluations["episodes"][0] for c in done), caps[task], POINTS)
             rows = np.array([_staying(c, threshold, at) for c in done])
@@ -105,7 +105,8 @@ def percentiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str,
             )
             rate = st.success_rate([st.first_reach(c.evaluations["episodes"], c.rewards, threshold) for c in done])
             variants = ", ".join(sorted({c.config.variant for c in done}))
-            ax.set_title(f"{task} ({variants}): {len(done)} {what}, {rate:.0%} reach {threshold:g}")
+            count = f"{len(done)} {what if len(done) != 1 else what.removesuffix('s')}"
+            ax.set_title(f"{task} ({variants}): {count}, {rate:.0%} reach {threshold:g}")
             _legend(ax)
         return _render(figure, kind)
 
@@ -169,7 +170,14 @@ def _legend(ax: Axes) -> None:
     if ax.get_legend_handles_labels()[1]:
         ax.legend(frameon=False, fontsize=7, loc="best")
     else:
-        ax.text(0.5, 0.5, "no runs yet", ha="center", transform=ax.transAxes, color="#777777")
+        _empty(ax, f"{ax.get_title()}: no runs yet")
+
+
+def _empty(ax: Axes, why: str) -> None:
+    """Said instead of an axis that measures nothing."""
+    ax.clear()
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, why, ha="center", transform=ax.transAxes, color="#777777")
 
 
 def _render(figure: Figure, kind: str) -> bytes:
