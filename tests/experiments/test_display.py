@@ -55,3 +55,14 @@ def test_bars_follow_the_runs() -> None:
         bars.ended(Outcome(ONE, curve([1.0])))
         assert [task.description for task in progress.tasks] == ["all runs"]
         assert progress.tasks[0].completed == 0.5
+
+
+def test_a_line_has_an_estimate_once_a_run_has_ended(monkeypatch) -> None:
+    now, text = [0.0], io.StringIO()
+    monkeypatch.setattr(shown.time, "monotonic", lambda: now[0])
+    lines = shown._Lines(shown._Work({ONE: 10.0, TWO: 10.0}), Console(file=text, width=200))
+    lines.watch({ONE: 0.0})
+    now[0] = 50.0
+    lines.watch({ONE: 1.0})
+    lines.ended(Outcome(ONE, curve([1.0])))
+    assert "(about 50 s left)" in text.getvalue()

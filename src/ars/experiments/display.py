@@ -52,6 +52,7 @@ class _Lines:
 
     def watch(self, shares: dict[Plan, float]) -> None:
         self._shares = shares
+        self._work.left(shares)  # so that it sees how far each run was in the beginning
 
     def ended(self, outcome: Outcome) -> None:
         self._work.ended.add(outcome.plan)
