@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ars.errors import SettingError
-from ars.files import one_line
+from ars.files import one_line, safe_name
 from ars.policy import Actions, LinearPolicy
 
 FORMULA = "a[i] = -c[i] + sum over j of W[i][j] * x[j], in the order of j, with W = M / sigma and c = W mu"
@@ -35,7 +35,7 @@ def export(policy: LinearPolicy, to: str) -> bytes:
 
 def file_name(policy: LinearPolicy, to: str) -> str:
     """Hopper-v1.h and the like."""
-    name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in _name(policy))
+    name = safe_name(_name(policy))
     return f"{name[:100].lstrip('.') or 'policy'}{SUFFIXES[to]}"
 
 

@@ -28,6 +28,11 @@ def one_line(error: BaseException) -> str:
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
+def safe_name(text: str) -> str:
+    """A text, such as a task's name, as part of a file's name."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in text)
+
+
 def write_atomic(path: Path, content: bytes) -> None:
     """Replace path as a whole: a reader, or a crash at any moment, sees the old content or the new."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

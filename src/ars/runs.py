@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError
-from ars.files import one_line, parse_json, read_json, read_npz, write_json, write_npz
+from ars.files import one_line, parse_json, read_json, read_npz, safe_name, write_json, write_npz
 from ars.moments import Moments
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
@@ -375,7 +375,7 @@ def read_config(path: Path) -> SavedConfig:
 
 def free_folder(config: Config) -> Path:
     """runs/TASK-VARIANT-seedS, numbered if there is one already."""
-    safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in config.task)
+    safe = safe_name(config.task)
     first = Path("runs") / f"{safe}-{config.variant}-seed{config.seed}"
     folder, number = first, 1
     while folder.exists():

@@ -21,6 +21,7 @@ from ars.errors import ArsError, SettingError, TaskError, WorkerError
 from ars.executors import Batch, Rollouts, SerialExecutor, make_executor, run_block
 from ars.noise import Stream
 from ars.tasks import make
+from linux_processes import LOOPBACK, descendants, listening
 
 ray = pytest.importorskip("ray")
 from ars.executors.ray import Block, Plan, RayExecutor, connect, pack, put_together, run_many, unpack  # noqa: E402
@@ -358,21 +359,6 @@ def test_many_runs_side_by_side(cluster: Any) -> None:
 # -- a Ray of our own ------------------------------------------------------------------------------------------------
 
 
-def listening(pids: list[int]) -> set[str]:
-    """Addresses, as the kernel writes them, on which any of these processes listens."""
-    sockets = set()
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            sockets |= {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
-    rows = [
-        line.split()
-        for file in ("/proc/net/tcp", "/proc/net/tcp6")
-        if Path(file).exists()
-        for line in Path(file).read_text().splitlines()[1:]
-    ]
-    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
-
-
 def test_without_an_address_ray_stays_on_loopback_and_ends_with_us(tmp_path: Path) -> None:
     """Nobody outside can reach what it starts, which ends with it even if it is killed (but two idle agents of Ray's,
     which take a minute to notice); and the run goes on without Ray."""
@@ -382,9 +368,8 @@ def test_without_an_address_ray_stays_on_loopback_and_ends_with_us(tmp_path: Pat
     wait_until(lambda: len(lines_of(run)) >= 3)
     family = descendants(driver.pid)
     assert len(family) >= 4
-    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
     assert listening([driver.pid, *family])
-    assert listening([driver.pid, *family]) <= loopback
+    assert listening([driver.pid, *family]) <= LOOPBACK
     driver.kill()
     out, _ = driver.communicate()
     assert all(json.loads(line)["wire_bytes_out"] for line in out.splitlines())
@@ -393,19 +378,6 @@ def test_without_an_address_ray_stays_on_loopback_and_ends_with_us(tmp_path: Pat
         os.kill(pid, signal.SIGKILL)
     finish(command("resume", str(run), "--task", name, "--quiet", "--workers", "1", cwd=tmp_path))
     assert len(lines_of(run)) == 24
-
-
-def descendants(pid: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(entry.name))
-    found, todo = [], [pid]
-    while todo:
-        found += (new := children.get(todo.pop(), []))
-        todo += new
-    return found
 
 
 def is_agent(pid: int) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ars
-from ars.experiments.crew import Order, collect, run, run_all, run_all_on_ray, share_done, to_do
+from ars.experiments.crew import Order, collect, keep_unfinished, run, run_all, run_all_on_ray, share_done, to_do
 from ars.experiments.plans import Plan, found, missing
 from ars.report.curves import from_run, load
 from curve_maker import curve
@@ -100,6 +100,18 @@ def test_an_unfinished_run_kept_beside_the_results_goes_on(tmp_path: Path) -> No
     assert run(order) == ""
     assert from_run(order.folder).episodes == 40
     assert from_run(order.kept).episodes == 20  # the kept one is not touched
+
+
+def test_unfinished_runs_are_kept_until_they_are_finished(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=order.folder)
+    next(records)
+    records.close()  # interrupted after an iteration
+    keep_unfinished(order.runs, order.curves)
+    assert {path.name for path in order.kept.iterdir()} >= {"config.json", "records.jsonl", "checkpoint.npz"}
+    run(order)
+    keep_unfinished(order.runs, order.curves)
+    assert not order.kept.exists()
 
 
 def test_run_folders_are_collected_into_small_files(tmp_path: Path) -> None:

@@ -80,4 +80,4 @@ def test_the_chosen_point_is_exactly_the_one_that_was_tuned() -> None:
     tuning = study("Hopper-v1", seeds=(1,), axes=["alpha=0.012345678,0.012345679"])
     first, second = tuning.plans()
     assert first.name != second.name
-    assert tuning.final(second.preset, (2,)).plans()[0].alpha == 0.012345679
+    assert tuning.final(Preset(second.alpha, second.nu, second.N, second.b), (2,)).plans()[0].alpha == 0.012345679

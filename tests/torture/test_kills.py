@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torture_runs import call, descendants, flags, kill, same, size, start, words_of
+from torture_runs import call, flags, kill, same, size, start, words_of
 
 from ars.runs import Run
+from linux_processes import LOOPBACK, descendants, listening
 
 RUNS: dict[str, tuple[str, dict[str, Any], int]] = {  # task, settings, workers
     "threads": ("Swimmer-v5", {"N": 2, "H": 50, "eval_every": 20, "eval_episodes": 2, "seed": 1}, 2),
@@ -111,24 +112,6 @@ def finish_and_compare(out: Path, name: str, settings: dict[str, Any], how: tupl
     words = ("train", name, "--out", str(whole), *flags(settings), "--iterations", total, "--quiet", "--workers", "1")
     call(*words, cwd=out.parent)
     same(out, whole)
-
-
-LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
-
-
-def listening(pids: list[int]) -> set[str]:
-    """Addresses, as the kernel writes them, on which any of these processes listens."""
-    sockets = set()
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            sockets |= {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
-    rows = [
-        line.split()
-        for file in ("/proc/net/tcp", "/proc/net/tcp6")
-        if Path(file).exists()
-        for line in Path(file).read_text().splitlines()[1:]
-    ]
-    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
 def test_ray_killed_at_random_moments(tmp_path: Path, figure: Callable[..., None]) -> None:

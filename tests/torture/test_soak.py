@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torture_runs import FIGURES, descendants, flags, size, start
+from torture_runs import FIGURES, flags, size, start
+
+from linux_processes import descendants
 
 SWIMMER = {"N": 1, "H": 5, "eval_every": 100, "eval_episodes": 1, "seed": 1}
 DRIFT = {"N": 1, "eval_every": 20, "eval_episodes": 1, "seed": 1}

@@ -98,20 +98,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def descendants(pid: int) -> list[int]:
-    """All processes that this one started, and those that they started."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(entry.name))
-    found, todo = [], [pid]
-    while todo:
-        found += (new := children.get(todo.pop(), []))
-        todo += new
-    return found
-
-
 def words_of(pid: int) -> str:
     """The command line of a process; empty if it is gone."""
     with contextlib.suppress(OSError):

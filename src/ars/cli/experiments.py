@@ -215,7 +215,7 @@ def reproduce(
     """
     from ars.experiments import reproduce as again
     from ars.experiments.cost import costs, in_words
-    from ars.experiments.crew import Order, collect
+    from ars.experiments.crew import Order, collect, keep_unfinished
 
     request = again.Request(
         again.names(target), out, ",".join(tasks).split(",") if tasks else None, _seeds(seeds, seed_list), to_cap,
@@ -249,6 +249,7 @@ def reproduce(
     try:
         orders = [Order(plan, runs, out / "runs") for plan in todo]
         outcomes = crew.run(orders, minutes=minutes)
+        keep_unfinished(runs, out / "runs")
     except KeyboardInterrupt as interrupt:
         print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)

@@ -162,7 +162,9 @@ def _ending(path: Path, ending: str) -> Path:
 
 def _free_file(name: str) -> Path:
     """TASK.gif here, numbered if there is one already."""
-    safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    from ars.files import safe_name
+
+    safe = safe_name(name)
     path, number = Path(f"{safe}.gif"), 1
     while path.exists():
         number += 1

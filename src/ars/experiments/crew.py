@@ -82,6 +82,19 @@ def collect(runs: Path, curves: Path) -> list[str]:
     return problems
 
 
+def keep_unfinished(runs: Path, curves: Path) -> None:
+    """Beside the results, the run folders that are not at their end, for others to go on from, and those only."""
+    kept = curves.parent / "unfinished"
+    for folder in sorted(path.parent for path in runs.glob("*/config.json")):
+        with suppress(ArsError):
+            curve = from_run(folder)
+            if run_name(curve.config) != folder.name:
+                continue
+            shutil.rmtree(kept / folder.name, ignore_errors=True)
+            if curve.status == "unfinished" and curve.iterations:
+                shutil.copytree(folder, kept / folder.name, ignore=shutil.ignore_patterns(".*"))
+
+
 def run(order: Order) -> str:
     """Train or continue one run to the end of its plan; a sentence if it failed. Runs in the worker."""
     from ars.training import new_session, old_session

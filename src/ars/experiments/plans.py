@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ars.config import Config
+from ars.files import safe_name
 from ars.presets import Preset, make_config, preset, robot_of, threshold
 from ars.report.curves import Curve, identity
 from ars.stopping import Stop
@@ -25,16 +26,11 @@ EVAL_EVERY, EVAL_EPISODES = 10, 100  # the paper's protocol
 FEW_EVAL_EPISODES = 10  # for many seeds or many grid points, where evaluations would cost more than training
 
 
-def safe(task: str) -> str:
-    """A task's name as part of a file's name."""
-    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in task)
-
-
 def run_name(settings: "Plan | Config") -> str:
     """Of a run's folder and its small file."""
     few = "" if settings.eval_episodes == EVAL_EPISODES else f"-eval{settings.eval_episodes}"
     point = f"alpha{settings.alpha!r}-nu{settings.nu!r}-N{settings.N}-b{settings.b}"
-    return f"{safe(settings.task)}-{settings.variant}-{point}-seed{settings.seed}{few}"
+    return f"{safe_name(settings.task)}-{settings.variant}-{point}-seed{settings.seed}{few}"
 
 
 @dataclass(frozen=True)
@@ -67,10 +63,6 @@ class Plan:
     def identity(self) -> Config:
         """As of Curve: what decides the training."""
         return identity(self.config)
-
-    @property
-    def preset(self) -> Preset:
-        return Preset(self.alpha, self.nu, self.N, self.b)
 
     @property
     def stop(self) -> Stop:

@@ -15,7 +15,8 @@ from pathlib import Path
 from ars.config import VARIANTS, whole_number
 from ars.errors import SettingError
 from ars.experiments.crew import Order
-from ars.experiments.plans import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, found, safe
+from ars.experiments.plans import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, found
+from ars.files import safe_name
 from ars.presets import Preset, default_variant, grid, preset, robot_of
 from ars.presets import threshold as paper_threshold
 from ars.report import statistics
@@ -108,7 +109,7 @@ def study(
     goal = paper_threshold(task) if threshold is None else threshold
     if until_threshold and goal is None:
         raise SettingError(f"{task} has no threshold of its own: give --threshold.")
-    folder = out or Path("runs") / f"sweep-{safe(task)}"
+    folder = out or Path("runs") / f"sweep-{safe_name(task)}"
     cap = whole_number("episodes", episodes, 1) if episodes is not None else CAPS[str(robot)]
     chosen = variant or default_variant(task)
     made = Study(task, chosen, seeds, axes, cap, eval_episodes, goal, until_threshold, folder)

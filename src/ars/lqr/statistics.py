@@ -6,6 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ars.report.statistics import percentile
+
+__all__ = ["Result", "first", "index_at", "percentile", "stabilising"]
+
 FloatArray = NDArray[np.float64]
 
 
@@ -24,11 +28,6 @@ def stabilising(costs: FloatArray) -> FloatArray:
     """The share of trials with a stabilising controller, at each checkpoint."""
     share: FloatArray = np.isfinite(costs).mean(axis=0)
     return share
-
-
-def percentile(costs: FloatArray, percent: float) -> FloatArray:
-    """At each checkpoint; by the inverted distribution function, which never interpolates towards an infinite cost."""
-    return np.quantile(costs, percent / 100, axis=0, method="inverted_cdf")
 
 
 def index_at(timesteps: Sequence[int], t: int) -> int | None:

@@ -117,7 +117,7 @@ def _staying(curve: Curve, threshold: float, at: st.FloatArray) -> st.FloatArray
     arrived = np.flatnonzero(curve.rewards >= threshold)
     if len(arrived):
         rewards[arrived[0] :] = threshold
-    return st.resample(curve.evaluations["episodes"], rewards, at, stay=True)
+    return st.resample(curve.evaluations["episodes"], rewards, at)
 
 
 def profiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str) -> bytes:

@@ -90,9 +90,10 @@ def probability_of_improvement(ours: ArrayLike, theirs: ArrayLike) -> float:
     return float(mannwhitneyu(ours, theirs, method="asymptotic").statistic / (ours.size * theirs.size))
 
 
-def resample(spent: ArrayLike, rewards: ArrayLike, at: ArrayLike, *, stay: bool = False) -> FloatArray:
-    """The latest evaluation at each of `at`; NaN before the first, and after the last unless it `stay`s."""
+def resample(spent: ArrayLike, rewards: ArrayLike, at: ArrayLike) -> FloatArray:
+    """The latest evaluation at each of `at`; NaN before the first, and the last one stays."""
     spent, rewards, at = (np.asarray(values, dtype=float) for values in (spent, rewards, at))
+    if not spent.size:
+        return np.full(at.shape, np.nan)
     index = np.searchsorted(spent, at, side="right") - 1
-    found = np.where(index >= 0, rewards[np.maximum(index, 0)], np.nan) if len(spent) else np.full(at.shape, np.nan)
-    return found if stay or not len(spent) else np.where(at > spent[-1], np.nan, found)
+    return np.where(index >= 0, rewards[np.maximum(index, 0)], np.nan)
