@@ -222,6 +222,12 @@ def test_help_is_instant_and_shows_examples(tmp_path: Path) -> None:
         assert f"ars {command}" in ars(command, "--help", cwd=tmp_path).stdout
 
 
+def test_python_m_ars_is_the_same_command(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "ars", "tasks"]
+    result = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert result.stdout == ars("tasks", cwd=tmp_path).stdout
+
+
 def test_minutes_stop_a_run(tmp_path: Path) -> None:
     started = time.monotonic()
     result = ars("train", "Swimmer-v5", "--minutes", "0.02", "--out", "r", *QUICK, cwd=tmp_path)

@@ -210,6 +210,32 @@ if __name__ == "__main__":
     assert rest == ""
 
 
+def test_a_worker_ends_after_the_import_of_glfw(tmp_path: Path) -> None:
+    """`import mujoco` imports glfw, which asks a process of its own for a version. A worker that followed its killed
+    parent in the middle of it would leave that process alone, and its traceback on the user's screen."""
+    (tmp_path / "glfw.py").write_text(
+        "import time\nprint('begun', flush=True)\ntime.sleep(1)\nprint('through', flush=True)"
+    )
+    script = """
+import multiprocessing, time
+from ars.executors.processes import end_with_parent
+def work():
+    end_with_parent()
+    import glfw
+    time.sleep(60)
+if __name__ == "__main__":
+    multiprocessing.get_context("spawn").Process(target=work).start()
+"""
+    (tmp_path / "script.py").write_text(script)
+    words = [sys.executable, "script.py"]
+    parent = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == "begun\n"
+    parent.kill()
+    rest, _ = parent.communicate(timeout=20)
+    assert rest == "through\n"
+
+
 def test_workers_use_one_thread_each() -> None:
     """ray#7287: BLAS with a thread for every core in every worker brings a machine to its knees."""
     name = "small_envs:CountsThreads"

@@ -1,6 +1,8 @@
 """Environments as tasks: one reset an episode, states acted on, actions as the space wants them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -353,3 +355,10 @@ def test_registered_ids_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert (task.n, task.p, task.H) == (3, 2, 5)
     finally:
         del gymnasium.registry["Registered-v0"]
+
+
+def test_mujoco_is_left_alone_where_nothing_needs_it() -> None:
+    """Every worker of a small environment would wait for its import otherwise."""
+    code = "import sys; from ars.tasks import make; make('CartPole-v1').close(); print('mujoco' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"

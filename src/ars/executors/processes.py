@@ -128,6 +128,9 @@ def end_with_parent() -> None:
         if parent is not None:
             with contextlib.suppress(OSError):
                 wait([parent.sentinel])
+            with contextlib.suppress(ImportError):
+                if "glfw" in sys.modules:  # MuJoCo imports it, and its import asks a process of its own, which would
+                    import glfw  # noqa: F401  # complain if we were gone: wait until it is through
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

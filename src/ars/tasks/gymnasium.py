@@ -3,6 +3,7 @@
 Box observations (Dict and Tuple flattened), Box or Discrete actions. The environment is reset once an episode.
 """
 
+import sys
 from typing import Any
 
 import gymnasium
@@ -94,27 +95,33 @@ def is_registered(name: str) -> bool:
 def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     """The environment of a name, with its time limit; kwargs go to its constructor (render_mode, say)."""
     try:
-        if name in locomotion.TASKS:
-            from ars.tasks import paper_envs
-
-            locomotion.silence_mujoco()
-            return paper_envs.make(name, **kwargs)
-        if ":" in name and (factory := own.load(name)) is not None:
-            env = factory(**kwargs)
-            if isinstance(env, gymnasium.Env) and _is_mujoco(env):
-                locomotion.silence_mujoco()
-            if not isinstance(env, gymnasium.Env):
-                raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")
-            return env
-        registered_id = name.rpartition(":")[2]
-        if registered_id not in gymnasium.registry:
-            raise AttributeError(f"{name} names neither a factory nor a registered id")
-        locomotion.silence_mujoco()
-        return gymnasium.make(registered_id, disable_env_checker=True, **kwargs)
+        env = _make_env(name, **kwargs)
     except TaskError:
         raise
     except (Exception, SystemExit) as error:
         raise TaskError(f"Cannot make {name}: {_said(error)}") from error
+    if "mujoco" in sys.modules:  # an environment that does not need it does not wait for its import
+        locomotion.silence_mujoco()
+    return env
+
+
+def _make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    if name in locomotion.TASKS:
+        from ars.tasks import paper_envs
+
+        locomotion.silence_mujoco()
+        return paper_envs.make(name, **kwargs)
+    if ":" in name and (factory := own.load(name)) is not None:
+        env = factory(**kwargs)
+        if not isinstance(env, gymnasium.Env):
+            raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")
+        return env
+    registered_id = name.rpartition(":")[2]
+    if registered_id not in gymnasium.registry:
+        raise AttributeError(f"{name} names neither a factory nor a registered id")
+    if "mujoco" in str(gymnasium.registry[registered_id].entry_point):  # its models warn while they are compiled
+        locomotion.silence_mujoco()
+    return gymnasium.make(registered_id, disable_env_checker=True, **kwargs)
 
 
 def _said(error: BaseException) -> str:
