@@ -1,6 +1,7 @@
 """The policies that come with the package reach what their README says, exactly where the versions are the same."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,8 +9,10 @@ import ars
 from ars.errors import FileError
 from ars.policies import FOLDER, names, shipped
 from ars.presets import THRESHOLDS
+from ars.report.curves import load_all
 from ars.versions import versions
 
+SYMBOLS = ("alpha", "nu", "N", "b")
 KNOWN = json.loads((FOLDER / "evaluations.json").read_text())
 
 
@@ -30,6 +33,19 @@ def test_evaluation_is_reproduced(name: str) -> None:
         assert found["mean"] == pytest.approx(known["evaluation"]["mean"], rel=0.3)
     line = next(row for row in (FOLDER / "README.md").read_text().splitlines() if row.startswith(f"| {name} |"))
     assert f"| {known['evaluation']['mean']:.2f} |" in line
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_a_policy_is_the_best_of_its_run_in_the_results(name: str) -> None:
+    """When results go on, python -m ars.experiments.shipping ships the better policies."""
+    known = KNOWN[name]
+    runs = [
+        run
+        for run in load_all(Path(__file__).parents[1] / "results" / "runs")
+        if all(getattr(run.config, setting) == known[setting] for setting in ("task", "variant", *SYMBOLS, "seed"))
+        and run.config.eval_episodes == 100
+    ]
+    assert [run.evaluations["iteration"][run.rewards.argmax()] for run in runs] == [known["iteration"]]
 
 
 def test_an_unknown_name_says_which_there_are() -> None:

@@ -118,6 +118,15 @@ def robot_of(task: str) -> str | None:
     return robot if robot in THRESHOLDS and version in ("v1", "v5") else None
 
 
+def paper_robot(task: str) -> str:
+    """The same, for a task that must be one of the paper's."""
+    robot = robot_of(task)
+    if robot is None:
+        known = ", ".join(f"{name}-v1" for name in THRESHOLDS)
+        raise SettingError(f"tasks = {task!r} is not of the paper: choose from {known}, or -v5.")
+    return robot
+
+
 def default_variant(task: str) -> str:
     robot = robot_of(task)
     if task == "lqr":

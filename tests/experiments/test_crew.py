@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ars
-from ars.experiments.crew import Order, collect, keep_unfinished, run, run_all, run_all_on_ray, share_done, to_do
+from ars.experiments.crew import Order, collect, run, run_all, run_all_on_ray, share_done, to_do
 from ars.experiments.plans import Plan, found, missing
 from ars.report.curves import from_run, load
 from curve_maker import curve
@@ -107,11 +107,35 @@ def test_unfinished_runs_are_kept_until_they_are_finished(tmp_path: Path) -> Non
     records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=order.folder)
     next(records)
     records.close()  # interrupted after an iteration
-    keep_unfinished(order.runs, order.curves)
+    collect(order.runs, order.curves)
     assert {path.name for path in order.kept.iterdir()} >= {"config.json", "records.jsonl", "checkpoint.npz"}
     run(order)
-    keep_unfinished(order.runs, order.curves)
+    collect(order.runs, order.curves)
     assert not order.kept.exists()
+
+
+def test_a_kept_run_is_not_replaced_by_one_that_is_not_as_far(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for folder, iterations in ((order.kept, 6), (order.folder, 1)):
+        records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=folder)
+        for _ in range(iterations):
+            next(records)
+        records.close()
+    collect(order.runs, order.curves)
+    assert from_run(order.kept).iterations == 6
+
+
+def test_a_run_that_diverged_stays_so(tmp_path: Path) -> None:
+    """Collected as a folder that is not at its end, it would be begun again for ever."""
+    [order] = orders(tmp_path, PLAN)
+    records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=order.folder)
+    next(records)
+    records.close()
+    from_run(order.folder, status="diverged: …").save(order.file)
+    collect(order.runs, order.curves)
+    assert load(order.file).status == "diverged: …"
+    assert not order.kept.exists()
+    assert to_do([order]) == []
 
 
 def test_run_folders_are_collected_into_small_files(tmp_path: Path) -> None:

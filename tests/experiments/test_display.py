@@ -50,11 +50,23 @@ def test_bars_follow_the_runs() -> None:
     with Progress(*shown.COLUMNS, console=console) as progress:
         bars = shown._Bars(shown._Work({ONE: 1.0, TWO: 1.0}), progress)
         bars.watch({ONE: 0.25})
-        assert [task.description for task in progress.tasks] == ["all runs", ONE.name]
+        assert [task.description[:21] for task in progress.tasks] == ["all runs", "Hopper-v1 V2-t 237: a"]
         assert progress.tasks[0].completed == 0.125
+        bars.watch({ONE: 0.5, TWO: 0.5})
         bars.ended(Outcome(ONE, curve([1.0])))
-        assert [task.description for task in progress.tasks] == ["all runs"]
-        assert progress.tasks[0].completed == 0.5
+        assert [task.description[:19] for task in progress.tasks] == ["all runs", "Hopper-v1 V2-t 2: a"]
+        assert progress.tasks[0].completed == 0.75  # what the other has done still counts
+
+
+def test_a_narrow_terminal_shows_the_time_left_and_the_seed() -> None:
+    text = io.StringIO()
+    plan = replace(ONE, task="HalfCheetah-v1")
+    with shown.Progress(*shown.COLUMNS, console=Console(file=text, force_terminal=True, width=80), expand=True) as bars:
+        shown._Bars(shown._Work({plan: 1.0}), bars).watch({plan: 0.5})
+        bars.refresh()
+    assert "HalfCheetah-v1 V2-t 237" in text.getvalue()
+    assert "0 of 1, about 0 s left" in text.getvalue() or "0 of 1, about … left" in text.getvalue()
+    assert "160 episodes" in text.getvalue()
 
 
 def test_a_line_has_an_estimate_once_a_run_has_ended(monkeypatch) -> None:

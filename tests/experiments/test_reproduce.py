@@ -1,13 +1,14 @@
 """The paper's targets: what each needs, and that each is drawn from small files alone."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from ars.cli import main
 from ars.errors import SettingError
-from ars.experiments.cost import costs, in_words
-from ars.experiments.plans import CAPS, plan
+from ars.experiments.cost import costs, in_words, on_cores
+from ars.experiments.plans import CAPS, Plan, plan
 from ars.experiments.reproduce import Request, draw, names, write_index
 from ars.experiments.targets import TARGETS, chosen, variants
 from curve_maker import curve
@@ -40,7 +41,7 @@ def test_the_runs_of_the_targets(tmp_path: Path) -> None:
 
 
 def test_to_cap_goes_on_beyond_the_threshold(tmp_path: Path) -> None:
-    to_threshold, to_cap = (Request(["figure3"], tmp_path, ["Hopper-v1"], (1,), cap) for cap in (False, True))
+    to_threshold, to_cap = (Request(["figure3"], tmp_path, ["Hopper-v1"], (1,), to_cap=cap) for cap in (False, True))
     reached = curve([3200], seed=1, eval_episodes=10)
     reached.save(tmp_path / "runs" / "a.json")
     assert to_threshold.to_do() == []
@@ -67,11 +68,28 @@ def test_narrowing_runs_less_and_draws_the_whole_target(tmp_path: Path) -> None:
     assert {one.task for one in request.plans("table1")} == {"Swimmer-v1"}
     [table, *_] = draw(request, "table1")
     assert [table.name, table.read_text().count("-v1 |")] == ["table1.md", 6]
-    [own, *_] = draw(Request(["table1"], tmp_path, ["Hopper-v5"], (1, 2), own_seeds=True), "table1")
+    [own, *_] = draw(Request(["table1"], tmp_path, ["Hopper-v5"], (1, 2)), "table1")
     assert own.name == "table1-v5-seeds1-2.md"
     assert "Hopper-v5" in own.read_text()
     with pytest.raises(SettingError, match="table2 has no Ant-v1"):
-        Request(["table2"], tmp_path, ["Ant-v1"]).to_do()
+        Request(["table2"], tmp_path, ["Ant-v1"]).check()
+
+
+def test_long_lists_of_seeds_have_files_of_their_own(tmp_path: Path) -> None:
+    lists = [tuple(range(1000, end)) for end in (1030, 1040)]
+    [one, other] = [Request(["table1"], tmp_path, None, seeds).suffix("v1") for seeds in lists]
+    assert one != other
+    assert len(one) < 100
+
+
+def test_a_number_of_seeds_is_for_targets_that_have_many(tmp_path: Path) -> None:
+    request = Request(["table1", "figure3", "table6"], tmp_path, ["Humanoid-v1"], first=3)
+    request.check()
+    assert {one.seed for one in request.plans("table1")} == {237, 759, 959}
+    assert len({one.seed for one in request.plans("figure3")}) == 3
+    assert request.plans("table6")[0].seed == 237
+    assert len(request.plans("table6")) == 3
+    assert len(Request(["table6"], tmp_path).plans("table6")) == len(Request(["table6"], tmp_path).seeds_of("table6"))
 
 
 def test_the_runs_of_all_targets_are_each_asked_for_once(tmp_path: Path) -> None:
@@ -93,7 +111,7 @@ def test_a_target_runs_what_is_missing_and_then_nothing(tmp_path: Path, capsys: 
     folders = "--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")
     command = ["reproduce", "table2", "--tasks", "Swimmer-v1", "--seed-list", "1,2", *folders]
     assert ars(*command, "--dry-run") == 0
-    assert "2 runs, 0 there: at most" in capsys.readouterr().out
+    assert "2 runs, 0 there: about" in capsys.readouterr().out
     assert not (tmp_path / "results").exists()
     assert ars(*command) == 0
     assert "Swimmer-v1" in (tmp_path / "results" / "tables" / "table2-seeds1-2.md").read_text()
@@ -107,8 +125,9 @@ def test_sweep_chooses_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[
     command = ["sweep", "Swimmer-v5", "--seeds", "2", "--grid", "alpha=0.01,0.02", *few, "--out", str(tmp_path / "s")]
     assert ars(*command) == 0
     out = capsys.readouterr().out
-    assert "Training rollouts: 80 for tuning, 20 for the final runs" in out
+    assert "Rollouts: 20 of training, 1 of evaluation, beside 84 for tuning." in out
     assert len(list((tmp_path / "s" / "curves").iterdir())) == 5
+    assert len((tmp_path / "s" / "final.csv").read_text().splitlines()) == 2
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "curves").iterdir()}
     assert ars(*command) == 0  # nothing is run again
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "curves").iterdir()} == before
@@ -129,6 +148,11 @@ def test_sweep_chooses_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[
         ["reproduce", "table2", "--tasks", "Ant-v1"],
         ["reproduce", "table2", "--jobs", "-1"],
         ["reproduce", "table2", "--minutes", "nan"],
+        ["reproduce", "table2", "--minutes", "-1", "--dry-run"],
+        ["reproduce", "table1", "--seeds", "2"],
+        ["reproduce", "figure3", "--seeds", "2", "--seed-list", "1"],
+        ["reproduce", "table1", "--tasks", "Swimmer-v9", "--draw"],
+        ["reproduce", "table2", "--tasks", "Humanoid-v1", "--draw"],
         ["reproduce", "table9"],
         ["reproduce", "table1", "--tasks", "CartPole-v1"],
     ],
@@ -141,7 +165,26 @@ def test_mistakes_are_one_sentence(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_costs_are_an_upper_bound_in_words() -> None:
+def test_when_the_minutes_are_over_it_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = "--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")
+    assert ars("reproduce", "table5", "--tasks", "Ant-v1", "--minutes", "0.02", *folders, "--quiet") == 0
+    assert "0.02 minutes are over: 3 of 3 runs are left; the same command goes on." in capsys.readouterr().out
+    assert ars("reproduce", "figure5", "--minutes", "1", *folders) == 0
+    assert "run ars reproduce figure5" in capsys.readouterr().out
+
+
+def test_one_thread_a_run_is_the_least(tmp_path: Path) -> None:
+    assert [on_cores(seconds, 2) for seconds in ([], [10.0], [10.0, 4.0, 8.0])] == [0.0, 10.0, 11.0]
+
+
+@pytest.mark.parametrize("name", ["small_envs:RaisesAtReset", "small_envs:NanFirstObservation"])
+def test_a_bad_environment_has_some_cost(name: str) -> None:
+    """Its runs will fail, and say so; a sweep must get that far."""
+    [found] = costs([Plan(name, "V1", 0.01, 0.03, 1, 1, seed=1, episodes=40, eval_episodes=1)]).values()
+    assert 0 < found < math.inf
+
+
+def test_costs_in_words() -> None:
     few, many = plan("Swimmer-v1", "V1", 1, eval_episodes=10), plan("Swimmer-v1", "V1", 1)
     found = costs([few, many])  # 500 episodes and 25 evaluations
     assert found[many] / found[few] == pytest.approx((500 + 2500) / (500 + 250))
@@ -149,12 +192,13 @@ def test_costs_are_an_upper_bound_in_words() -> None:
 
 
 def test_a_failed_run_is_reported_and_not_fatal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["sweep", "Swimmer-v5", "--seed-list", "1,2", "--episodes", "20", "--eval-episodes", "1"]
+    command = ["sweep", "Swimmer-v5", "--seed-list", "1,2", "--episodes", "20", "--eval-episodes", "1", "--quiet"]
+    command += ["--final-seeds", "1"]  # they are run all the same
     blocked = tmp_path / "s" / "runs" / "Swimmer-v5-V1-alpha0.01-nu0.03-N1-b1-seed1-eval1"
     blocked.mkdir(parents=True)
     (blocked / "config.json").write_text("{")
     assert ars(*command, "--out", str(tmp_path / "s")) == 1
     out = capsys.readouterr().out
     assert "seed1-eval1: FAILED: " in out
-    assert "1 of 2 runs failed" in out
-    assert len(list((tmp_path / "s" / "curves").iterdir())) == 1
+    assert "1 of 3 runs failed" in out
+    assert len(list((tmp_path / "s" / "curves").iterdir())) == 2

@@ -7,13 +7,16 @@ import pytest
 from ars.report import plots
 from curve_maker import curve
 
-HOPPERS = [curve([0, 1000 * k, 3200], seed=k) for k in range(5)]
+HOPPERS = [curve([0, 500 * k, 3200], seed=k) for k in range(8)]
 FIGURES: dict[str, Callable[[str], bytes]] = {
     "sigma_R": lambda kind: plots.sigma_R(HOPPERS[:1], kind),
     "three seeds": lambda kind: plots.three_seeds({"Hopper-v1": {"V2-t": HOPPERS, "V1": []}}, kind),
     "percentiles": lambda kind: plots.percentiles({"Hopper-v1": HOPPERS}, {"Hopper-v1": 8000}, kind, what="seeds"),
     "profiles": lambda kind: plots.profiles({"Hopper-v1": HOPPERS}, {"Hopper-v1": 8000}, kind),
     "nothing": lambda kind: plots.three_seeds({"Hopper-v1": {}}, kind),
+    "few": lambda kind: plots.percentiles(
+        {"Hopper-v1": HOPPERS[:3], "Ant-v1": []}, {"Hopper-v1": 8000, "Ant-v1": 9}, kind, what="runs"
+    ),
     "no finished runs": lambda kind: plots.percentiles({"Ant-v1": []}, {"Ant-v1": 9}, kind, what="seeds"),
 }
 
@@ -26,10 +29,14 @@ def test_a_figure_is_the_same_twice(name: str) -> None:
 
 def test_a_figure_says_what_it_shows() -> None:
     text = FIGURES["percentiles"]("svg").decode()
-    assert "5 seeds, 100% reach 3120" in text
+    assert "8 seeds, 100% reach 3120" in text
     assert "25–75%" in text
-    assert "V2-t, 5 seeds" in FIGURES["three seeds"]("svg").decode()
+    assert "V2-t, 8 seeds" in FIGURES["three seeds"]("svg").decode()
     assert "no runs yet" in FIGURES["nothing"]("svg").decode()
+    few = FIGURES["few"]("svg").decode()  # percentiles of three runs would be these runs
+    assert "each run" in few
+    assert "25–75%" not in few
+    assert "No finished runs yet: Ant-v1" in few
     assert "no finished runs yet" in FIGURES["no finished runs"]("svg").decode()
 
 

@@ -33,7 +33,6 @@ def test_never_reached_is_infinite_and_stays_so() -> None:
 
 def test_success_rate() -> None:
     assert success_rate([100, 200, np.inf, 400]) == 0.75
-    assert success_rate([100, 200, np.inf, 400], budget=200) == 0.5
 
 
 def test_percentiles_never_interpolate_towards_infinity() -> None:

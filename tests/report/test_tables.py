@@ -5,7 +5,7 @@ from ars.report import tables
 from curve_maker import curve
 
 SEEDS = (237, 759, 959)
-CAPS = {"Hopper-v1": 160, "Swimmer-v1": 20}
+CAPS = {"Hopper-v1": 2000, "Swimmer-v1": 500}
 
 
 def hopper(*rewards: list[float], **settings: object) -> list:
@@ -21,20 +21,31 @@ def test_table1_averages_over_the_seeds_and_shows_the_paper_beside() -> None:
     curves = hopper([0, 3200], [3120], [0, 0, 4000])  # 320, 160, 480 episodes
     table = tables.table1(curves, ["Hopper-v1"], SEEDS, CAPS)
     assert cell(table, "Hopper-v1", "V2-t") == "320 / 1973"
-    assert cell(table, "Hopper-v1", "V2") == "– / 3013"
+    assert cell(table, "Hopper-v1", "V2") == "– / 3013†"
     assert cell(table, "Hopper-v1", "TRPO-nn") == "10000"
 
 
-def test_a_seed_that_never_arrives_cannot_flatter_the_mean() -> None:
-    curves = hopper([0, 3200], [3119.9], [0, 0, 4000])
-    assert cell(tables.table1(curves, ["Hopper-v1"], SEEDS, CAPS), "Hopper-v1", "V2-t") == "2 of 3, mean 400 / 1973"
+def test_a_seed_that_never_arrives_leaves_no_mean() -> None:
+    """A mean of those that arrived beside the paper's mean of all would flatter us."""
+    curves = hopper([0, 0, 3200], [3119.9], [0, 4000])
+    caps = {"Hopper-v1": 160}
+    assert cell(tables.table1(curves, ["Hopper-v1"], SEEDS, caps), "Hopper-v1", "V2-t") == "2 of 3: 320, 480 / 1973†"
+    none = hopper([0], [0], [0])
+    assert cell(tables.table1(none, ["Hopper-v1"], SEEDS, caps), "Hopper-v1", "V2-t") == "0 of 3 / 1973†"
+
+
+def test_what_the_paper_needed_more_episodes_for_than_our_cap_is_marked() -> None:
+    table = tables.table1([], ["Hopper-v1"], SEEDS, {"Hopper-v1": 3013})
+    assert cell(table, "Hopper-v1", "V1") == "– / 89493†"
+    assert cell(table, "Hopper-v1", "V2") == "– / 3013"
+    assert "Hopper-v1 3013" in table.notes[0]
 
 
 def test_runs_under_way_and_missing_seeds_are_marked() -> None:
     curves = [curve([3200]), curve([10], seed=759)]
     caps = {"Hopper-v1": 8000}  # not spent: the second is under way, whatever ended it
     found = cell(tables.table1(curves, ["Hopper-v1"], SEEDS, caps), "Hopper-v1", "V2-t")
-    assert found == "1 of 2, mean 160, 1 under way / 1973"
+    assert found == "1 of 2: 160; 1 under way / 1973"
     assert cell(tables.table1(curves[:1], ["Hopper-v1"], SEEDS, CAPS), "Hopper-v1", "V2-t") == "160 (1 seed) / 1973"
 
 
@@ -51,16 +62,20 @@ def test_on_swimmer_the_t_variants_are_the_others() -> None:
 
 def test_tables_2_and_3_use_the_appendix_estimator() -> None:
     curves = hopper([100, 500, 900], [300, 700, 800], [200, 600, 700], every=2000, steps=250)  # 5e5 steps apart
-    assert cell(tables.table2(curves, ["Hopper-v1"], SEEDS, main_variant), "Hopper-v1", "ours") == "600"
+    table = tables.table2(curves, ["Hopper-v1"], SEEDS, main_variant)
+    assert [cell(table, "Hopper-v1", name) for name in ("timesteps", "ours", "within")] == ["1e6", "600", "600"]
     table = tables.table3(curves, ["Hopper-v1"], SEEDS, main_variant)  # 2e6 timesteps are not spent
     assert cell(table, "Hopper-v1", "ours") == "≥ 800"
     assert cell(table, "Hopper-v1", "SAC") == "≈3000"
+    curves = hopper([100, 500, 900], [300, 700, 800], [200, 600, 700], every=2000, steps=300)  # 6e5, 1.2e6, 1.8e6
+    table = tables.table2(curves, ["Hopper-v1"], SEEDS, main_variant)
+    assert [cell(table, "Hopper-v1", name) for name in ("ours", "within")] == ["600", "200"]
 
 
 def test_table4_counts_timesteps() -> None:
     curves = hopper([3500], [0, 3500], [0, 0, 3500])
     table = tables.table4(curves, ["Hopper-v1"], SEEDS, main_variant, CAPS)
-    assert cell(table, "Hopper-v1", "ours") == "3.20e+04"
+    assert cell(table, "Hopper-v1", "ours") == "3.20e4"
     assert cell(table, "Hopper-v1", "ES") == "3.16e7"
 
 
@@ -83,12 +98,14 @@ def test_tables_6_and_7_by_hand() -> None:
     assert list(six.rows[-1][-2:]) == ["20 min", "≤ 0.3 h"]
     assert list(seven.rows[-1][-4:]) == ["10", "10", "20", "30"]
     assert any("Seed 1: finished, 40 iterations" in note for note in six.notes)
+    assert six.rows[-1][0] == seven.rows[-1][0] == "ours, V2, 4 of 4 seeds"
 
 
 def test_figure_3_in_numbers() -> None:
     curves = [curve([3120], seed=s) for s in range(6)] + [curve([1560], seed=s) for s in (6, 7)]
-    open_run = curve([], seed=8)
-    table = tables.many_seeds([*curves, open_run], ["Hopper-v1"], range(10), CAPS)
+    open_run, begun = curve([], seed=8), curve([], seed=0)  # the second again, by more rollouts: not instead
+    curves[0] = curve([3120], seed=0, eval_episodes=10)
+    table = tables.many_seeds([*curves, open_run, begun], ["Hopper-v1"], range(10), {"Hopper-v1": 160})
     assert cell(table, "Hopper-v1", "seeds") == "8 of 10, 1 under way"
     assert cell(table, "Hopper-v1", "success") == "75%"
     assert cell(table, "Hopper-v1", "the paper's") == "70%"
@@ -98,8 +115,12 @@ def test_figure_3_in_numbers() -> None:
 
 def test_improvement_and_sensitivity() -> None:
     curves = [*hopper([9], [8], [7]), *hopper([1], [2], [8], variant="BRS")]
-    assert cell(tables.improvement(curves, ["Hopper-v1"], SEEDS), "Hopper-v1", "V2-t > BRS") == "0.83 (3·3)"
-    table = tables.sensitivity({"Hopper-v1": [curve([3200]), curve([1], alpha=0.5)]}, {"Hopper-v1": 10}, CAPS)
+    caps = {"Hopper-v1": 160}
+    table = tables.improvement(curves, ["Hopper-v1"], SEEDS, caps)
+    assert cell(table, "Hopper-v1", "V2-t > BRS") == "0.83 (3·3)"
+    table = tables.improvement(curves, ["Hopper-v1"], SEEDS, {"Hopper-v1": 320})  # they are under way
+    assert cell(table, "Hopper-v1", "V2-t > BRS") == "–"
+    table = tables.sensitivity({"Hopper-v1": [curve([3200]), curve([1], alpha=0.5)]}, {"Hopper-v1": 10}, caps)
     assert list(table.rows[0]) == ["Hopper-v1", "2", "2 of 10", "50%"]
 
 
@@ -114,7 +135,7 @@ def test_a_second_curve_of_the_same_run_is_not_a_second_run() -> None:
     short = hopper([3200], [3200], [3200], eval_episodes=10)  # figure 4's runs of the same points end at the threshold
     for curves in ([*full, *short], [*short, *full]):
         assert cell(tables.table1(curves, ["Hopper-v1"], SEEDS, CAPS), "Hopper-v1", "V2-t") == "320 / 1973"
-        assert cell(tables.table4(curves, ["Hopper-v1"], SEEDS, main_variant, CAPS), "Hopper-v1", "ours") == "3.20e+04"
+        assert cell(tables.table4(curves, ["Hopper-v1"], SEEDS, main_variant, CAPS), "Hopper-v1", "ours") == "3.20e4"
 
 
 def test_r_max_compares_the_same_iterations() -> None:

@@ -1,5 +1,6 @@
 """ars lqr, sweep, reproduce: the paper's experiments."""
 
+import math
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from ars.errors import SettingError
 
 if TYPE_CHECKING:
     from ars.experiments.crew import Order, Outcome
+    from ars.experiments.plans import Plan
+    from ars.experiments.reproduce import Request
     from ars.experiments.sweep import Row
 
 
@@ -33,19 +36,22 @@ class Crew:
 
         return whole_number("jobs", how_many(self.jobs, self.address), 1, 4096)
 
-    def run(self, orders: "Sequence[Order]", *, minutes: float | None = None) -> "list[Outcome]":
-        """Run what is not done yet, with a display; an interruption leaves everything saved."""
+    def check(self, minutes: float | None) -> None:
         from ars.config import finite_number
-        from ars.experiments.cost import costs
-        from ars.experiments.crew import run_all, run_all_on_ray, to_do
-        from ars.experiments.display import display
 
-        jobs = self.cores()
         if minutes is not None:
             if self.executor == "ray":
                 raise SettingError("minutes cannot be kept with --executor ray: interrupt it, everything is saved.")
             if not finite_number("minutes", minutes) > 0:
                 raise SettingError(f"minutes = {minutes:g} must be larger than 0.")
+
+    def run(self, orders: "Sequence[Order]", *, minutes: float | None = None) -> "list[Outcome]":
+        """Run what is not done yet, with a display; an interruption leaves everything saved."""
+        from ars.experiments.cost import costs
+        from ars.experiments.crew import run_all, run_all_on_ray, to_do
+        from ars.experiments.display import display
+
+        jobs = self.cores()
         orders = to_do(orders)
         if not orders:
             return []
@@ -153,13 +159,16 @@ def sweep(
     The same command continues where an interrupted one stopped; finished runs are skipped. With a grid it chooses the
     point as table 1 does, by the least mean episodes to the threshold, and counts the rollouts that tuning took.
     """
+    from ars.config import whole_number
     from ars.experiments.seeds import draw_seeds
     from ars.experiments.sweep import ranking, rollouts, study, table
     from ars.files import write_atomic
 
     count = 3 if seeds is None and seed_list is None else seeds
     chosen = _seeds(count, seed_list, below, master_seed) or ()
-    others = () if final_seeds is None else draw_seeds(final_seeds, below=below, master=master_seed, but=chosen)
+    others: tuple[int, ...] = ()
+    if final_seeds is not None:
+        others = draw_seeds(whole_number("final_seeds", final_seeds, 1), below=below, master=master_seed, but=chosen)
     tuning = study(
         task, seeds=chosen, variant=variant, axes=grid or (), episodes=episodes, eval_episodes=eval_episodes,
         threshold=threshold, until_threshold=until_threshold, out=out,
@@ -167,20 +176,23 @@ def sweep(
     try:
         print(f"Seeds {', '.join(map(str, chosen))}.")
         outcomes = crew.run(tuning.orders())
-        rows, spent = ranking(tuning.curves(), tuning.goal, len(chosen)), rollouts(tuning.curves())
+        rows = ranking(tuning.curves(), tuning.goal, len(chosen), tuning.points())
+        spent = rollouts(tuning.curves())
         write_atomic(tuning.folder / "sweep.csv", table(rows).encode())
         _print_ranking(rows, tuning.goal)
         print(f"Rollouts: {spent[0]} of training, {spent[1]} of evaluation. The table is {tuning.folder}/sweep.csv.")
-        if others and rows and not any(outcome.failure for outcome in outcomes):
+        if others and tuning.curves():  # a run that failed counts as one that never arrived
             final = tuning.final(rows[0].point, others)
             outcomes += crew.run(final.orders())
-            print(f"The chosen point on {final_seeds} seeds that tuning has not seen:")
-            _print_ranking(ranking(final.curves(), tuning.goal, len(others)), tuning.goal)
-            print(f"Training rollouts: {spent[0]} for tuning, {rollouts(final.curves())[0]} for the final runs.")
+            rows, used = ranking(final.curves(), tuning.goal, len(others), final.points()), rollouts(final.curves())
+            write_atomic(tuning.folder / "final.csv", table(rows).encode())
+            print(f"The chosen point on {final_seeds} seeds that tuning has not seen (final.csv):")
+            _print_ranking(rows, tuning.goal)
+            print(f"Rollouts: {used[0]} of training, {used[1]} of evaluation, beside {sum(spent)} for tuning.")
     except KeyboardInterrupt as interrupt:
         print(f"Interrupted: everything is saved in {tuning.folder}; the same command goes on.")
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
-    return _report_failures(outcomes)
+    return _report_failures(outcomes, quiet=crew.quiet)
 
 
 @app.command(
@@ -199,7 +211,9 @@ def reproduce(
         list[str] | None, Parameter(consume_multiple=True, help="Some of the tasks: Swimmer-v1 Hopper-v1.")
     ] = None,
     seed_list: Annotated[str | None, Parameter(help="Other seeds than the paper's: 1,2,3.")] = None,
-    seeds: Annotated[Whole, Parameter(help="Run only the first so many of figure 3's 100 seeds.")] = None,
+    seeds: Annotated[
+        Whole, Parameter(help="Run only the first so many of the 100 seeds (figure 3, tables 6, 7).")
+    ] = None,
     minutes: Annotated[float | None, Parameter(help="Stop running after this long, and draw what is there.")] = None,
     dry_run: Annotated[bool, Parameter(help="Say what would run and what it costs; nothing else.")] = False,
     draw: Annotated[bool, Parameter(help="Run nothing: draw from the results that are there.")] = False,
@@ -214,56 +228,69 @@ def reproduce(
     beside. Runs that are in the results already are not repeated; another --out starts afresh.
     """
     from ars.experiments import reproduce as again
-    from ars.experiments.cost import costs, in_words
-    from ars.experiments.crew import Order, collect, keep_unfinished
+    from ars.experiments.crew import Order, collect
 
-    request = again.Request(
-        again.names(target), out, ",".join(tasks).split(",") if tasks else None, _seeds(seeds, seed_list), to_cap,
-        own_seeds=seed_list is not None,
-    )  # fmt: skip
+    if seeds is not None and seed_list is not None:
+        raise SettingError("seeds and seed_list contradict each other: give the number of seeds, or the seeds.")
     if dry_run and draw:
         raise SettingError("dry_run and draw contradict each other: give one of them.")
-    if not (dry_run or draw):
+    crew.check(minutes)
+    request = again.Request(
+        again.names(target), out, ",".join(tasks).split(",") if tasks else None, _seeds(None, seed_list), seeds, to_cap
+    )
+    request.check()
+
+    def gather() -> None:
         for problem in collect(runs, out / "runs"):
             print(f"Left out: {problem}", file=sys.stderr)
-    todo = [] if draw else request.to_do()
-    lqr_to_do = "figure5" in request.names and not draw and not again.lqr_is_there(out)
+
+    outcomes: list[Outcome] = []
     if not draw:
-        cores = crew.cores()
-        found = costs(todo)
-        for name in request.names:
-            plans = request.plans(name)
-            mine = [plan for plan in dict.fromkeys(plans) if plan in found]
-            spent = sum(found[plan] for plan in mine)
-            need = (
-                f"at most {in_words(spent)} of one core, {in_words(spent / cores)} on {cores}"
-                if mine
-                else "nothing to run"
-            )
-            if name == "figure5":
-                need = "about 10 min of one core (ars lqr)" if lqr_to_do else "nothing to run"
-            print(f"{name:8} {len(set(plans))} runs, {len(set(plans)) - len(mine)} there: {need}")
+        if not dry_run:
+            gather()
+        cores, lqr_to_do = crew.cores(), "figure5" in request.names and not again.lqr_is_there(out)
+        todo = request.to_do()
+        _print_costs(request, todo, cores, lqr_to_do)
         if dry_run:
             return 0
-    outcomes: list[Outcome] = []
-    try:
-        orders = [Order(plan, runs, out / "runs") for plan in todo]
-        outcomes = crew.run(orders, minutes=minutes)
-        keep_unfinished(runs, out / "runs")
-    except KeyboardInterrupt as interrupt:
-        print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
-        return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
-    if lqr_to_do and minutes is None:  # it has no limit of its own
-        code = lqr(
-            trials=again.LQR_TRIALS, budget=again.LQR_BUDGET, seed=again.LQR_SEED, out=out / "lqr", quiet=crew.quiet
-        )
-        if code:
-            return code
+        try:
+            outcomes = crew.run([Order(plan, runs, out / "runs") for plan in todo], minutes=minutes)
+        except KeyboardInterrupt as interrupt:
+            print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
+            return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+        finally:
+            gather()
+        if len(outcomes) < len(todo):
+            left = len(todo) - len(outcomes)
+            print(f"{minutes:g} minutes are over: {left} of {len(todo)} runs are left; the same command goes on.")
+        if lqr_to_do and minutes is not None:  # it has no limit of its own
+            print("figure5 is left out, for ars lqr has no --minutes: run ars reproduce figure5.")
+        elif lqr_to_do:
+            code = lqr(
+                trials=again.LQR_TRIALS, budget=again.LQR_BUDGET, seed=again.LQR_SEED, out=out / "lqr", quiet=crew.quiet
+            )
+            if code:
+                return code
     for name in request.names:
         for path in again.draw(request, name):
             print(path)
     print(again.write_index(out))
-    return _report_failures(outcomes)
+    return _report_failures(outcomes, quiet=crew.quiet)
+
+
+def _print_costs(request: "Request", todo: "Sequence[Plan]", cores: int, lqr_to_do: bool) -> None:
+    """What is there of each target, and what the rest takes on this machine."""
+    from ars.experiments.cost import costs, in_words, on_cores
+
+    found = costs(todo)
+    for name in request.names:
+        if name == "figure5":
+            print(f"{name:8} {'about 10 min of one core (ars lqr)' if lqr_to_do else 'nothing to run'}")
+            continue
+        plans = set(request.plans(name))
+        mine = [found.get(plan, 0.0) for plan in request.to_do(name)]  # 0: part of another target's run
+        need = f"about {in_words(sum(mine))} of one core, {in_words(on_cores(mine, cores))} on {cores}, or less"
+        print(f"{name:8} {len(plans)} runs, {len(plans) - len(mine)} there: {need if mine else 'nothing to run'}")
 
 
 def _seeds(
@@ -292,21 +319,22 @@ def _print_ranking(rows: "Sequence[Row]", goal: float | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    to = f"episodes to {goal:g}" if goal is not None else "episodes"
-    table = Table("alpha", "nu", "N", "b", "seeds", "reached", to, "best reward", box=SIMPLE_HEAD, padding=0)
+    arrivals = () if goal is None else ("reached", f"episodes to {goal:g}")
+    table = Table("alpha", "nu", "N", "b", "seeds", *arrivals, "best reward", box=SIMPLE_HEAD, padding=0)
     for row in rows:
-        mean = "never" if row.mean_episodes == float("inf") else f"{row.mean_episodes:.0f}"
+        mean = "never" if math.isinf(row.mean_episodes) else f"{row.mean_episodes:.0f}"
+        best = "–" if math.isinf(row.mean_best) else f"{row.mean_best:.1f}"
         cells = (f"{value:g}" for value in row.point)
-        table.add_row(*cells, str(row.seeds), str(row.reached), mean, f"{row.mean_best:.1f}")
+        table.add_row(*cells, str(row.seeds), *(() if goal is None else (str(row.reached), mean)), best)
     Console().print(table)
 
 
-def _report_failures(outcomes: "Sequence[Outcome]") -> int:
+def _report_failures(outcomes: "Sequence[Outcome]", *, quiet: bool) -> int:
     """A failed run is reported and not fatal; the exit code tells scripts."""
     from ars.experiments.display import sentence
 
     failed = [outcome for outcome in outcomes if outcome.curve is None]
-    for outcome in failed:
+    for outcome in failed if quiet else ():  # else the display has said so
         print(sentence(outcome))
     if failed:
         print(f"{len(failed)} of {len(outcomes)} runs failed; the same command tries them again.")

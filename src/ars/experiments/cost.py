@@ -1,10 +1,11 @@
-"""What runs will cost on this machine, said before they start: from a short measurement, as an upper bound."""
+"""What runs will cost on this machine, said before they start: from a short measurement."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from ars.errors import ArsError
 from ars.executors import Batch, run_one
 from ars.experiments.plans import EVAL_EVERY, Plan
 from ars.noise import Stream
@@ -14,8 +15,8 @@ SECONDS = 0.3  # of measurement a task
 
 
 def seconds_per_episode(task: str) -> float:
-    """Of a whole episode on one core. A robot that falls early costs less, and one that runs a little more."""
-
+    """Of an episode to the horizon on one core, as long as the robot hardly moves: one that runs costs a little more,
+    and one that falls early less. An environment that fails counts a second: its runs will say so themselves."""
     made = make(task)
     try:
         M, mu, sigma = np.zeros((made.p, made.n)), np.zeros(made.n), np.ones(made.n)
@@ -25,13 +26,15 @@ def seconds_per_episode(task: str) -> float:
         while time.perf_counter() - started < SECONDS:
             steps += run_one(made, batch, k, 1).steps
             k += 1
-        return (time.perf_counter() - started) / steps * made.H
+        return (time.perf_counter() - started) / max(steps, 1) * made.H
+    except ArsError:
+        return 1.0
     finally:
         made.close()
 
 
 def costs(plans: Iterable[Plan]) -> dict[Plan, float]:
-    """Seconds of one core for each run at most: every episode lasts to the horizon, no threshold is reached."""
+    """Seconds of one core for each run, if every episode lasts to the horizon and no threshold is reached."""
     speeds: dict[str, float] = {}
     found = {}
     for one in plans:
@@ -41,6 +44,11 @@ def costs(plans: Iterable[Plan]) -> dict[Plan, float]:
         evaluated = iterations // EVAL_EVERY * one.eval_episodes
         found[one] = (one.episodes + evaluated) * speeds[one.task]
     return found
+
+
+def on_cores(seconds: Collection[float], cores: int) -> float:
+    """Of runs side by side: one thread each, so that the longest is the least."""
+    return max(sum(seconds) / cores, max(seconds, default=0.0))
 
 
 def in_words(seconds: float) -> str:

@@ -69,30 +69,37 @@ def to_do(orders: Sequence[Order]) -> list[Order]:
 
 
 def collect(runs: Path, curves: Path) -> list[str]:
-    """Small files of the run folders that have gone further than theirs, which may be under way; a sentence for each
-    folder that cannot be read."""
+    """Small files of the run folders that have gone further than theirs, which may be under way, and beside them the
+    folders that are not at their end, for others to go on from; a sentence for each folder that cannot be read."""
     problems = []
     for folder in sorted(path.parent for path in runs.glob("*/config.json")):
         try:
             curve = from_run(folder)
             if curve.iterations and run_name(curve.config) == folder.name:
-                save_if_further(curve, curves / f"{folder.name}.json")
+                file = curves / f"{folder.name}.json"
+                save_if_further(curve, file)
+                _keep_unfinished(folder, curve, load(file), curves.parent / "unfinished")
         except ArsError as error:
             problems.append(str(error))
     return problems
 
 
-def keep_unfinished(runs: Path, curves: Path) -> None:
-    """Beside the results, the run folders that are not at their end, for others to go on from, and those only."""
-    kept = curves.parent / "unfinished"
-    for folder in sorted(path.parent for path in runs.glob("*/config.json")):
-        with suppress(ArsError):
-            curve = from_run(folder)
-            if run_name(curve.config) != folder.name:
-                continue
-            shutil.rmtree(kept / folder.name, ignore_errors=True)
-            if curve.status == "unfinished" and curve.iterations:
-                shutil.copytree(folder, kept / folder.name, ignore=shutil.ignore_patterns(".*"))
+def _keep_unfinished(folder: Path, curve: Curve, known: Curve, kept: Path) -> None:
+    """A copy of a run folder that is not at its end, instead of one that is not as far; none if it is."""
+    place = kept / folder.name
+    if known.status != "unfinished":
+        shutil.rmtree(place, ignore_errors=True)
+        return
+    with suppress(ArsError):
+        if from_run(place).iterations >= curve.iterations:
+            return
+    copy = kept / f".{folder.name}.{os.getpid()}.tmp"
+    copy.mkdir(parents=True)
+    files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
+    for path in sorted(files, key=lambda path: path.name == "records.jsonl"):  # last: never behind the checkpoint
+        shutil.copyfile(path, copy / path.name)
+    shutil.rmtree(place, ignore_errors=True)
+    copy.rename(place)
 
 
 def run(order: Order) -> str:

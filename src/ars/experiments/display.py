@@ -7,12 +7,17 @@ from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
 from ars.experiments.cost import in_words
 from ars.experiments.crew import Outcome
 from ars.experiments.plans import Plan
 
-COLUMNS = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}")
+COLUMNS = (  # in a narrow terminal the end of a name goes first, and the time left never
+    TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+    BarColumn(bar_width=14),
+    TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True)),
+)
 
 
 class Display(Protocol):
@@ -67,21 +72,23 @@ class _Bars:
         self._work, self._bars = work, bars
         self._all = bars.add_task("all runs", total=1.0, note="")
         self._each: dict[Plan, TaskID] = {}
+        self._shares: dict[Plan, float] = {}
 
     def watch(self, shares: dict[Plan, float]) -> None:
+        self._shares = shares
         share, left = self._work.left(shares)
         note = f"{len(self._work.ended)} of {len(self._work.costs)}, {left}"
         self._bars.update(self._all, completed=share, note=note)
         for plan, done in shares.items():
             if plan not in self._each:
-                self._each[plan] = self._bars.add_task(plan.name, total=1.0, note="")
+                self._each[plan] = self._bars.add_task(_label(plan), total=1.0, note="")
             self._bars.update(self._each[plan], completed=done, note=f"{done * plan.episodes:.0f} episodes")
 
     def ended(self, outcome: Outcome) -> None:
         self._work.ended.add(outcome.plan)
         if outcome.plan in self._each:
             self._bars.remove_task(self._each.pop(outcome.plan))
-        self.watch({})
+        self.watch({plan: share for plan, share in self._shares.items() if plan != outcome.plan})
         self._bars.console.print(sentence(outcome), highlight=False, soft_wrap=True)
 
 
@@ -91,6 +98,11 @@ class _Quiet:
 
     def ended(self, outcome: Outcome) -> None:
         pass
+
+
+def _label(plan: Plan) -> str:
+    """Most telling first."""
+    return f"{plan.task} {plan.variant} {plan.seed}: alpha {plan.alpha:g}, nu {plan.nu:g}, N {plan.N}, b {plan.b}"
 
 
 def sentence(outcome: Outcome) -> str:
@@ -109,7 +121,7 @@ def display(costs: Mapping[Plan, float], *, quiet: bool = False) -> Iterator[Dis
     if quiet:
         yield _Quiet()
     elif console.is_terminal:
-        with Progress(*COLUMNS, console=console, transient=True) as bars:
+        with Progress(*COLUMNS, console=console, transient=True, expand=True) as bars:
             yield _Bars(work, bars)
     else:
         yield _Lines(work, console)

@@ -9,8 +9,8 @@ from typing import Any
 
 from ars.config import Config
 from ars.files import safe_name
-from ars.presets import Preset, make_config, preset, robot_of, threshold
-from ars.report.curves import Curve, identity
+from ars.presets import Preset, make_config, paper_robot, preset, threshold
+from ars.report.curves import Curve, by_identity, fullest, identity
 from ars.stopping import Stop
 
 # Episodes after which a run of the reproduction ends, whatever it reached: "not reached" is a result.
@@ -91,7 +91,7 @@ class Plan:
 def plan(task: str, variant: str, seed: int, point: Preset | None = None, **more: Any) -> Plan:
     """A run of the reproduction: the preset, or another point, to the task's cap."""
     point = point or preset(task, variant)
-    return Plan(task, variant, *point, seed=seed, **{"episodes": CAPS[robot_of(task) or "Humanoid"]} | more)
+    return Plan(task, variant, *point, seed=seed, **{"episodes": CAPS[paper_robot(task)]} | more)
 
 
 def to_threshold(task: str, variant: str, seed: int, point: Preset | None = None) -> Plan:
@@ -101,9 +101,7 @@ def to_threshold(task: str, variant: str, seed: int, point: Preset | None = None
 
 def missing(plans: Iterable[Plan], curves: Iterable[Curve]) -> list[Plan]:
     """The plans that no curve meets, each once, and none that another of them includes."""
-    there: dict[Config, list[Curve]] = {}
-    for curve in curves:
-        there.setdefault(curve.identity, []).append(curve)
+    there = by_identity(curves)
     todo = [one for one in dict.fromkeys(plans) if not any(one.met_by(c) for c in there.get(one.identity, ()))]
     full = {replace(one, eval_episodes=0): one for one in todo if one.until is None}
     including = (full.get(replace(one, eval_episodes=0, until=None)) for one in todo)
@@ -112,15 +110,9 @@ def missing(plans: Iterable[Plan], curves: Iterable[Curve]) -> list[Plan]:
 
 def found(plans: Iterable[Plan], curves: Iterable[Curve]) -> list[Curve]:
     """For each plan a curve that meets it, or else the furthest; those without one are left out."""
-    there: dict[Config, list[Curve]] = {}
-    for curve in curves:
-        there.setdefault(curve.identity, []).append(curve)
-    chosen: dict[Config, Curve] = {}
-    for one in plans:
-        group = there.get(one.identity)
-        if group:
-            chosen[one.identity] = max(group, key=lambda c: (one.met_by(c), c.config.eval_episodes, c.episodes))
-    return list(chosen.values())
+    there = by_identity(curves)
+    wanted = {one.identity: one for one in plans}
+    return [curve for run, one in wanted.items() for curve in fullest(there.get(run, ()), one.met_by)]
 
 
 @cache

@@ -3,6 +3,7 @@
 Everything is drawn from the small files in `results/runs/` alone; what is not there is marked, never guessed.
 """
 
+import hashlib
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +11,10 @@ from pathlib import Path
 
 from ars.errors import SettingError
 from ars.experiments.plans import CAPS, Plan, found, missing
-from ars.experiments.seeds import PAPER_SEEDS, draw_seeds
-from ars.experiments.targets import MANY, TARGETS, chosen, main_variant, variants, versions
+from ars.experiments.sweep import rollouts
+from ars.experiments.targets import TARGETS, WITH_MANY_SEEDS, chosen, main_variant, seeds_of, variants, versions
 from ars.files import write_atomic
-from ars.presets import robot_of
+from ars.presets import paper_robot
 from ars.report import tables
 from ars.report.curves import Curve, load_all
 
@@ -22,23 +23,32 @@ LQR_TRIALS, LQR_BUDGET, LQR_SEED = 100, 1_000_000, 0
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for. `tasks` and `seeds` narrow what runs; what is drawn is the whole target, of other seeds only
-    if they were listed by hand (`own_seeds`), into files of their own."""
+    """What was asked for. `tasks` and `first` narrow what runs; what is drawn is the whole target, of other seeds only
+    if they were listed by hand (`seeds`), into files of their own."""
 
     names: Sequence[str]
     out: Path
     tasks: Sequence[str] | None = None
     seeds: Sequence[int] | None = None
+    first: int | None = None  # so many of the seeds, where a target has a hundred
     to_cap: bool = False  # also where the way to the threshold would do
-    own_seeds: bool = False
+
+    def check(self) -> None:
+        """One sentence for what no target has."""
+        wanted = [one for name in self.names for one in self.plans(name)]
+        if not wanted and self.tasks and "figure5" not in self.names:
+            raise SettingError(f"{self.names[0]} has no {', '.join(self.tasks)}: see ars reproduce --help.")
+        if self.first is not None and not set(self.names) & set(WITH_MANY_SEEDS):
+            raise SettingError(f"seeds is for {', '.join(WITH_MANY_SEEDS)}: give {self.names[0]} a --seed-list.")
 
     def plans(self, name: str) -> list[Plan]:
         """The runs asked for."""
-        return self._all(name, chosen(name, self.tasks), self.seeds)
+        seeds = seeds_of(name)[: self.first] if self.first and name in WITH_MANY_SEEDS else self.seeds
+        return self._all(name, chosen(name, self.tasks), seeds)
 
     def drawn(self, name: str, version: str) -> list[Plan]:
         """The runs that the target shows."""
-        return self._all(name, self.robots(name, version), self.seeds if self.own_seeds else None)
+        return self._all(name, self.robots(name, version), self.seeds)
 
     def _all(self, name: str, tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
         found = TARGETS[name].plans(tasks, seeds)
@@ -48,25 +58,21 @@ class Request:
         return [f"{robot}-{version}" for robot in TARGETS[name].robots]
 
     def seeds_of(self, name: str) -> Sequence[int]:
-        if self.own_seeds and self.seeds:
-            return self.seeds
-        many = name in ("figure3", "table6", "table7")
-        return (*(PAPER_SEEDS if name != "figure3" else ()), *(draw_seeds(MANY) if many else ()))
+        return self.seeds or seeds_of(name)
 
     def suffix(self, version: str) -> str:
         """Of files that are not the target as the paper has it."""
-        own = "-seeds" + "-".join(map(str, self.seeds or ())) if self.own_seeds else ""
-        return ("" if version == "v1" else f"-{version}") + own[:80]
+        own = "-seeds" + "-".join(map(str, self.seeds)) if self.seeds else ""
+        if len(own) > 80:  # a file's name has an end, and two long lists may begin alike
+            own = f"{own[:70]}-{hashlib.sha256(own.encode()).hexdigest()[:8]}"
+        return ("" if version == "v1" else f"-{version}") + own
 
     def curves(self) -> list[Curve]:
         return load_all(self.out / "runs")
 
-    def to_do(self) -> list[Plan]:
-        """The runs that are missing, in the targets' order, each once."""
-        wanted = [one for name in self.names for one in self.plans(name)]
-        if not wanted and self.tasks and "figure5" not in self.names:
-            raise SettingError(f"{self.names[0]} has no {', '.join(self.tasks)}: see ars reproduce --help.")
-        return missing(wanted, self.curves())
+    def to_do(self, *names: str) -> list[Plan]:
+        """The runs that are missing, of some of the targets or of all, in their order, each once."""
+        return missing((one for name in names or self.names for one in self.plans(name)), self.curves())
 
 
 def names(target: str) -> list[str]:
@@ -88,7 +94,7 @@ def draw(request: Request, name: str) -> list[Path]:
 
 
 def _caps(tasks: Sequence[str]) -> dict[str, int]:
-    return {task: CAPS[robot_of(task) or ""] for task in tasks}
+    return {task: CAPS[paper_robot(task)] for task in tasks}
 
 
 def _write_table(request: Request, name: str, curves: list[Curve], version: str) -> list[Path]:
@@ -106,7 +112,7 @@ def _write_table(request: Request, name: str, curves: list[Curve], version: str)
     suffix = request.suffix(version)
     files = _save_table(request.out, f"{name}{suffix}", makers[name]())
     if name == "table1":
-        files += _save_table(request.out, f"table1-improvement{suffix}", tables.improvement(curves, tasks, seeds))
+        files += _save_table(request.out, f"table1-improvement{suffix}", tables.improvement(curves, tasks, seeds, caps))
     return files
 
 
@@ -190,12 +196,12 @@ def write_index(out: Path) -> Path:
         there = [f"[{kind}]({folder}/{kind})" for kind in kinds if (out / folder / kind).exists()]
         count = "–" if name == "figure5" else f"{done} of {len(plans)}"
         lines.append(f"| {name} | {target.title} | `ars reproduce {name}` | {count} | {' '.join(there)} |")
-    training, evaluation = sum(c.episodes for c in curves), sum(c.rewards.size * c.config.eval_episodes for c in curves)
+    training, evaluation = rollouts(curves)
     hours = sum(c.seconds for c in curves) / 3600
     lines += [
         "",
         f"{len(curves)} runs: {training:,} rollouts of training and {evaluation:,} of evaluation, {hours:.1f} hours of "
-        "one core, shared with other work.",
+        "one core.",
         "",
         f"Drawn at commit {commit()}.",
         "",

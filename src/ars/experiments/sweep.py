@@ -67,9 +67,12 @@ class Study:
     until_goal: bool
     folder: Path
 
+    def points(self) -> list[Preset]:
+        return points(self.task, self.variant, self.axes)
+
     def plans(self) -> list[Plan]:
         """Seed by seed, so that the first results span the grid."""
-        chosen = points(self.task, self.variant, self.axes)
+        chosen = self.points()
         until = self.goal if self.until_goal else None
         return [
             Plan(self.task, self.variant, *point, seed, self.episodes, self.eval_episodes, until)
@@ -131,20 +134,20 @@ class Row:
     mean_best: float
 
 
-def ranking(curves: Sequence[Curve], threshold: float | None, seeds: int) -> list[Row]:
+def ranking(curves: Sequence[Curve], threshold: float | None, seeds: int, points: Sequence[Preset] = ()) -> list[Row]:
     """The points of a grid, best first: least mean episodes to the threshold, then most seeds there, then reward.
 
-    A seed whose run is missing counts as one that never arrived.
+    A seed whose run is missing counts as one that never arrived, and a point without any run is the last.
     """
-    groups: dict[Preset, list[Curve]] = {}
+    groups: dict[Preset, list[Curve]] = {point: [] for point in points}
     for curve in curves:
         groups.setdefault(curve.point, []).append(curve)
     rows = []
     for point, group in groups.items():
         goal = math.inf if threshold is None else threshold
-        spent = [statistics.first_reach(c.evaluations["episodes"], c.rewards, goal) for c in group]
+        spent = [c.reach(goal) for c in group]
         spent += [math.inf] * (seeds - len(group))
-        best = sum(c.best for c in group) / len(group)
+        best = sum(c.best for c in group) / len(group) if group else -math.inf
         reached = sum(map(math.isfinite, spent))
         rows.append(Row(point, seeds, reached, statistics.mean_of_all(spent), best))
     return sorted(rows, key=lambda row: (row.mean_episodes, -row.reached / row.seeds, -row.mean_best))
@@ -163,5 +166,6 @@ def table(rows: Sequence[Row]) -> str:
     writer.writerow([*Preset._fields, "seeds", "reached", "mean_episodes", "mean_best"])
     for row in rows:
         episodes = "never" if math.isinf(row.mean_episodes) else f"{row.mean_episodes:.1f}"
-        writer.writerow([*row.point, row.seeds, row.reached, episodes, f"{row.mean_best:.2f}"])
+        best = "" if math.isinf(row.mean_best) else f"{row.mean_best:.2f}"
+        writer.writerow([*row.point, row.seeds, row.reached, episodes, best])
     return text.getvalue()

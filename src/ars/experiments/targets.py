@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ars.errors import SettingError
 from ars.experiments.plans import FEW_EVAL_EPISODES, Plan, plan, to_threshold
 from ars.experiments.seeds import PAPER_SEEDS, draw_seeds
-from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, grid, preset, robot_of
+from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, grid, paper_robot, preset
 from ars.report.tables import same_as
 
-TASKS = tuple(f"{robot}-v1" for robot in THRESHOLDS)  # the paper's own definitions
 MANY = 100  # seeds of figure 3 and tables 6 and 7
-SWIMMER_V1 = {"Swimmer": "V1", "Humanoid": "V2"}  # captions of table 4 and figure 4; V2-t for the rest
+MAIN_VARIANTS = {"Swimmer": "V1", "Humanoid": "V2"}  # captions of table 4 and figure 4; V2-t for the rest
 
 
 class Target(NamedTuple):
@@ -24,7 +22,7 @@ class Target(NamedTuple):
 
 def main_variant(task: str) -> str:
     """The column that tables 2 to 5 are about: V1 on Swimmer, V2 on Humanoid, V2-t elsewhere."""
-    return SWIMMER_V1.get(robot_of(task) or "", "V2-t")
+    return MAIN_VARIANTS.get(paper_robot(task), "V2-t")
 
 
 def variants(task: str) -> list[str]:
@@ -51,7 +49,7 @@ def _every_variant(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Pl
 def _many_seeds(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
     found = []
     for seed in seeds or draw_seeds(MANY):
-        found += [to_threshold(task, DEFAULT_VARIANTS[robot_of(task) or ""], seed) for task in tasks]
+        found += [to_threshold(task, DEFAULT_VARIANTS[paper_robot(task)], seed) for task in tasks]
     return found
 
 
@@ -59,8 +57,8 @@ def _grids(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
     """Those with the preset's N and b first: the plane of alpha and nu."""
     found = []
     for task in tasks:
-        variant = "V1" if robot_of(task) == "Swimmer" else "V2-t"
-        own, every = preset(task, variant), grid(robot_of(task) or "")
+        variant = "V1" if paper_robot(task) == "Swimmer" else "V2-t"
+        own, every = preset(task, variant), grid(paper_robot(task))
         points = [point for point in every if point[2:] == own[2:]]
         points += [point for point in every if point[2:] != own[2:]]
         for seed in seeds or PAPER_SEEDS:
@@ -73,7 +71,9 @@ def _one_humanoid(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Pla
 
 
 def _many_humanoids(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
-    return _one_humanoid(tasks, seeds) + ([] if seeds else _many_seeds(tasks, None))
+    """Figure 1's run, and others to the threshold."""
+    first, *others = seeds or seeds_of("table6")
+    return _one_humanoid(tasks, (first,)) + (_many_seeds(tasks, others) if others else [])
 
 
 ALL = tuple(THRESHOLDS)
@@ -94,19 +94,26 @@ TARGETS = {
 }
 
 
+WITH_MANY_SEEDS = ("figure3", "table6", "table7")
+
+
+def seeds_of(name: str) -> tuple[int, ...]:
+    """The seeds that a target shows."""
+    if name not in WITH_MANY_SEEDS:
+        return PAPER_SEEDS
+    return draw_seeds(MANY) if name == "figure3" else (PAPER_SEEDS[0], *draw_seeds(MANY - 1))
+
+
 def chosen(name: str, tasks: Sequence[str] | None) -> list[str]:
     """The tasks of a target, narrowed to those asked for; `Hopper` reads as `Hopper-v1`."""
-    own = [f"{robot}-v1" for robot in TARGETS[name].robots]
-    if tasks is None:
-        return own
-    asked = [task if "-" in task else f"{task}-v1" for task in tasks]
-    for task in asked:
-        if robot_of(task) is None:
-            raise SettingError(f"tasks = {task!r} is not of the paper: choose from {', '.join(TASKS)}, or -v5.")
-    return [task for task in asked if robot_of(task) in TARGETS[name].robots]
+    robots = TARGETS[name].robots
+    return [task for task in map(_full, tasks or robots) if paper_robot(task) in robots]
 
 
 def versions(tasks: Sequence[str] | None) -> list[str]:
     """Which definitions of the robots were asked for: v1, v5 or both."""
-    found = {task.rpartition("-")[2] for task in tasks or () if "-" in task} | ({"v1"} if not tasks else set())
-    return sorted(found | ({"v1"} if any("-" not in task for task in tasks or ()) else set()))
+    return sorted({_full(task).rpartition("-")[2] for task in tasks or ALL})
+
+
+def _full(task: str) -> str:
+    return task if "-" in task else f"{task}-v1"

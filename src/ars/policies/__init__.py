@@ -16,7 +16,7 @@ def names() -> list[str]:
 
 
 def shipped(name: str) -> Path:
-    """The file of a policy by its name, `Hopper-v1` or `Hopper-v1-skips`."""
+    """The file of a policy by its name, `Hopper-v1` or `Swimmer-v1-seed237`."""
     if name not in names():
         raise FileError(f"No policy comes with ars for {name!r}: there are {', '.join(names()) or 'none'}.")
     return FOLDER / f"{name}.npz"

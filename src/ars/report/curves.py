@@ -7,7 +7,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ars.errors import ArsError, FileError
 from ars.files import read_json, write_atomic
 from ars.presets import Preset
 from ars.report.run_files import read_records
+from ars.report.statistics import first_reach
 from ars.runs import read_config
 from ars.stopping import Stop
 
@@ -63,10 +64,18 @@ class Curve:
     def point(self) -> Preset:
         return Preset(self.config.alpha, self.config.nu, self.config.N, self.config.b)
 
+    @property
+    def failed(self) -> bool:
+        """It diverged: the status says how."""
+        return self.status not in ("finished", "unfinished")
+
+    def reach(self, threshold: float, what: str = "episodes") -> float:
+        """What it spent (episodes, timesteps, seconds) to get to the threshold; infinite if it did not."""
+        return first_reach(self.evaluations[what], self.rewards, threshold)
+
     def settled(self, threshold: float, cap: int) -> bool:
         """Whether it is known if it gets there within the cap: it has, the cap is spent, or it diverged."""
-        failed = self.status not in ("finished", "unfinished")
-        return failed or self.best >= threshold or self.episodes >= cap
+        return self.failed or self.best >= threshold or self.episodes >= cap
 
     def save(self, path: Path) -> None:
         """One column a line, so that a person can read it and a diff stays small."""
@@ -93,24 +102,27 @@ def identity(config: Config) -> Config:
     return replace(config, eval_episodes=1)
 
 
-def fullest(curves: Iterable[Curve]) -> list[Curve]:
-    """One curve for each run: that with the most rollouts an evaluation, then the longest."""
-    best: dict[Config, Curve] = {}
+def by_identity(curves: Iterable[Curve]) -> dict[Config, list[Curve]]:
+    """The curves of each run: there may be several, with more or fewer rollouts an evaluation."""
+    found: dict[Config, list[Curve]] = {}
     for curve in curves:
-        known = best.get(curve.identity)
-        if known is None or _fullness(curve) > _fullness(known):
-            best[curve.identity] = curve
-    return list(best.values())
+        found.setdefault(curve.identity, []).append(curve)
+    return found
 
 
-def _fullness(curve: Curve) -> tuple[int, int]:
-    return curve.config.eval_episodes, curve.episodes
+def fullest(curves: Iterable[Curve], enough: Callable[[Curve], bool] = lambda curve: False) -> list[Curve]:
+    """One curve for each run: one that says enough, then one with more rollouts an evaluation, then the longest."""
+    groups = by_identity(curves).values()
+    return [max(group, key=lambda c: (enough(c), c.config.eval_episodes, c.episodes)) for group in groups]
 
 
 def save_if_further(curve: Curve, path: Path) -> None:
-    """Never replace a run's file by one that knows less."""
-    if not (path.exists() and load(path).episodes > curve.episodes):
-        curve.save(path)
+    """Never replace a run's file by one that knows less: not as far, or not that it failed there."""
+    if path.exists():
+        known = load(path)
+        if known.episodes > curve.episodes or (known.episodes == curve.episodes and known.failed):
+            return
+    curve.save(path)
 
 
 def _rounded(values: FloatArray) -> list[float | int]:

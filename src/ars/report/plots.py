@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from ars.presets import THRESHOLDS, robot_of
+from ars.presets import THRESHOLDS, paper_robot
 from ars.report import statistics as st
 from ars.report.curves import Curve
 
@@ -25,7 +25,9 @@ SETTINGS: dict[Any, Any] = {
 }
 COLORS = {"BRS": "#7a7a7a", "V1": "#d55e00", "V1-t": "#e69f00", "V2": "#0072b2", "V2-t": "#009e73"}
 BANDS = ((0, 100, 0.10), (10, 90, 0.16), (25, 75, 0.28))  # percentiles and opacity, widest first
+BLUE = "#0072b2"
 POINTS = 200  # of a curve
+ENOUGH = 8  # runs for percentiles to mean something; fewer are drawn one by one
 
 
 def sigma_R(curves: Sequence[Curve], kind: str) -> bytes:
@@ -81,34 +83,45 @@ def _between(curve: Curve, at: st.FloatArray) -> st.FloatArray:
 
 def percentiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str, *, what: str) -> bytes:
     """Figures 3 and 4: task → runs; median and bands of percentiles. A run that ended at the threshold stays there."""
+    done = {
+        task: [c for c in curves if c.rewards.size and c.settled(THRESHOLDS[paper_robot(task)], caps[task])]
+        for task, curves in groups.items()
+    }
+    shown = {task: curves for task, curves in done.items() if curves}
     with mpl.rc_context(SETTINGS):
-        figure, axes = _figure(len(groups))
-        for ax, (task, curves) in zip(axes, groups.items(), strict=False):
+        figure, axes = _figure(max(len(shown), 1))
+        for ax, (task, curves) in zip(axes, shown.items(), strict=False):
+            threshold = THRESHOLDS[paper_robot(task)]
             _frame(ax, task)
-            threshold = THRESHOLDS[robot_of(task) or ""]
-            done = [c for c in curves if c.rewards.size and c.settled(threshold, caps[task])]
             ax.set_ylabel("reward, up to the threshold")
-            if not done:
-                _empty(ax, f"{task}: no finished runs yet")
-                continue
-            at = np.linspace(min(c.evaluations["episodes"][0] for c in done), caps[task], POINTS)
-            rows = np.array([_staying(c, threshold, at) for c in done])
-            rows[np.isnan(rows)] = -math.inf  # before a run's first evaluation: below all
-            for low, high, opacity in BANDS:
-                edges = st.percentile(rows, (low, high))
-                edges[np.isinf(edges)] = np.nan
-                label = f"{low}–{high}%"
-                ax.fill_between(at, *edges, color="#0072b2", alpha=opacity, linewidth=0, label=label)
-            median = st.percentile(rows, 50)
-            ax.plot(
-                at, np.where(np.isinf(median), np.nan, median), "--", color="#00344f", linewidth=1.3, label="median"
-            )
-            rate = st.success_rate([st.first_reach(c.evaluations["episodes"], c.rewards, threshold) for c in done])
-            variants = ", ".join(sorted({c.config.variant for c in done}))
-            count = f"{len(done)} {what if len(done) != 1 else what.removesuffix('s')}"
+            at = np.linspace(min(c.evaluations["episodes"][0] for c in curves), caps[task], POINTS)
+            rows = np.array([_staying(c, threshold, at) for c in curves])
+            if len(curves) < ENOUGH:
+                for i, row in enumerate(rows):
+                    ax.plot(at, row, color=BLUE, linewidth=0.9, alpha=0.7, label="each run" if i == 0 else None)
+            else:
+                _bands(ax, at, rows)
+            rate = st.success_rate([c.reach(threshold) for c in curves])
+            variants = ", ".join(sorted({c.config.variant for c in curves}))
+            count = f"{len(curves)} {what if len(curves) != 1 else what.removesuffix('s')}"
             ax.set_title(f"{task} ({variants}): {count}, {rate:.0%} reach {threshold:g}")
             _legend(ax)
+        without = ", ".join(task for task in done if task not in shown)
+        if not shown:
+            _empty(axes[0], f"{without}: no finished runs yet")
+        elif without:
+            figure.supxlabel(f"No finished runs yet: {without}", color="#777777", fontsize=9)
         return _render(figure, kind)
+
+
+def _bands(ax: Axes, at: st.FloatArray, rows: st.FloatArray) -> None:
+    rows = np.where(np.isnan(rows), -math.inf, rows)  # before a run's first evaluation: below all
+    for low, high, opacity in BANDS:
+        edges = st.percentile(rows, (low, high))
+        edges[np.isinf(edges)] = np.nan
+        ax.fill_between(at, *edges, color=BLUE, alpha=opacity, linewidth=0, label=f"{low}–{high}%")
+    median = st.percentile(rows, 50)
+    ax.plot(at, np.where(np.isinf(median), np.nan, median), "--", color="#00344f", linewidth=1.3, label="median")
 
 
 def _staying(curve: Curve, threshold: float, at: st.FloatArray) -> st.FloatArray:
@@ -126,7 +139,7 @@ def profiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str) ->
         figure, axes = _figure(1)
         levels = np.linspace(0, 1.1, 221)
         for i, (task, curves) in enumerate(groups.items()):
-            threshold = THRESHOLDS[robot_of(task) or ""]
+            threshold = THRESHOLDS[paper_robot(task)]
             scores = [c.best / threshold for c in curves if c.rewards.size and c.settled(threshold, caps[task])]
             if scores:
                 share = st.performance_profile(np.minimum(scores, 1.0 + 1e-9), levels)
@@ -156,7 +169,7 @@ def _figure(count: int) -> tuple[Figure, list[Axes]]:
 
 
 def _frame(ax: Axes, task: str) -> None:
-    threshold = THRESHOLDS[robot_of(task) or ""]
+    threshold = THRESHOLDS[paper_robot(task)]
     ax.axhline(threshold, color="#aa0000", linewidth=0.8, linestyle=":")
     ax.annotate(f"{threshold:g}", (1, threshold), xycoords=("axes fraction", "data"), ha="right", va="bottom",
                 color="#aa0000", fontsize=7)  # fmt: skip

@@ -24,10 +24,9 @@ def mean_of_all(spent: ArrayLike) -> float:
     return float(np.mean(np.asarray(spent, dtype=float)))
 
 
-def success_rate(spent: ArrayLike, budget: float = np.inf) -> float:
-    """The share of seeds that arrived, within a budget if one is given."""
-    spent = np.asarray(spent, dtype=float)
-    return float(np.mean(np.isfinite(spent) & (spent <= budget)))
+def success_rate(spent: ArrayLike) -> float:
+    """The share of seeds that arrived."""
+    return float(np.mean(np.isfinite(np.asarray(spent, dtype=float))))
 
 
 def percentile(values: ArrayLike, percent: float | Sequence[float], axis: int = 0) -> FloatArray:
