@@ -34,6 +34,9 @@ def test_the_runs_of_the_targets(tmp_path: Path) -> None:
     assert {p.seed for p in plans} == {237, 759, 959}
     assert len(Request(["figure3"], tmp_path, ["Swimmer-v1"]).plans("figure3")) == 100
     assert len(Request(["figure4"], tmp_path, ["Swimmer-v1"]).plans("figure4")) == 9 * 3
+    plane = Request(["figure4"], tmp_path, ["HalfCheetah-v1"]).plans("figure4")[:27]  # of alpha and nu comes first
+    assert {(one.N, one.b) for one in plane} == {(32, 4)}
+    assert {one.seed for one in plane} == {237, 759, 959}
     assert variants("Swimmer-v1") == ["V1", "V2", "BRS"]
     assert chosen("table2", ["Ant-v1", "Hopper-v1"]) == ["Hopper-v1"]  # table 2 has no Ant
     with pytest.raises(SettingError, match="CartPole"):

@@ -54,15 +54,15 @@ def _many_seeds(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]
 
 
 def _grids(tasks: Sequence[str], seeds: Sequence[int] | None) -> list[Plan]:
-    """Those with the preset's N and b first: the plane of alpha and nu."""
+    """Those with the preset's N and b first, on all seeds: the plane of alpha and nu."""
     found = []
     for task in tasks:
         variant = "V1" if paper_robot(task) == "Swimmer" else "V2-t"
         own, every = preset(task, variant), grid(paper_robot(task))
-        points = [point for point in every if point[2:] == own[2:]]
-        points += [point for point in every if point[2:] != own[2:]]
-        for seed in seeds or PAPER_SEEDS:
-            found += [to_threshold(task, variant, seed, point) for point in points]
+        plane = [point for point in every if point[2:] == own[2:]]
+        rest = [point for point in every if point[2:] != own[2:]]
+        for points in (plane, rest):
+            found += [to_threshold(task, variant, seed, point) for seed in seeds or PAPER_SEEDS for point in points]
     return found
 
 
