@@ -153,6 +153,8 @@ def test_sweep_chooses_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[
         ["reproduce", "table2", "--minutes", "nan"],
         ["reproduce", "table2", "--minutes", "-1", "--dry-run"],
         ["reproduce", "table1", "--seeds", "2"],
+        ["reproduce", "figure3", "--seeds", "0"],
+        ["reproduce", "figure3", "--seeds", "101", "--dry-run"],
         ["reproduce", "figure3", "--seeds", "2", "--seed-list", "1"],
         ["reproduce", "table1", "--tasks", "Swimmer-v9", "--draw"],
         ["reproduce", "table2", "--tasks", "Humanoid-v1", "--draw"],

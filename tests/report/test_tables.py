@@ -97,7 +97,8 @@ def test_tables_6_and_7_by_hand() -> None:
     six, seven = tables.table6(curves, "Humanoid-v1", seeds), tables.table7(curves, "Humanoid-v1", seeds)
     assert list(six.rows[-1][-2:]) == ["20 min", "≤ 0.3 h"]
     assert list(seven.rows[-1][-4:]) == ["10", "10", "20", "30"]
-    assert any("Seed 1: finished, 40 iterations" in note for note in six.notes)
+    done = "Seed 1: finished, 40 iterations, 2400 episodes, 2.40e5 training timesteps in 40 minutes"
+    assert any(note.startswith(done) and "(100 a second)" in note for note in six.notes)
     assert six.rows[-1][0] == seven.rows[-1][0] == "ours, V2, 4 of 4 seeds"
 
 

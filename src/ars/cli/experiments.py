@@ -240,14 +240,11 @@ def reproduce(
     )
     request.check()
 
-    def gather() -> None:
-        for problem in collect(runs, out / "runs"):
-            print(f"Left out: {problem}", file=sys.stderr)
-
     outcomes: list[Outcome] = []
     if not draw:
         if not dry_run:
-            gather()
+            for problem in collect(runs, out / "runs"):
+                print(f"Left out: {problem}", file=sys.stderr)
         cores, lqr_to_do = crew.cores(), "figure5" in request.names and not again.lqr_is_there(out)
         todo = request.to_do()
         _print_costs(request, todo, cores, lqr_to_do)
@@ -259,8 +256,8 @@ def reproduce(
             print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
         finally:
-            gather()
-        if len(outcomes) < len(todo):
+            collect(runs, out / "runs")
+        if minutes is not None and len(outcomes) < len(todo):
             left = len(todo) - len(outcomes)
             print(f"{minutes:g} minutes are over: {left} of {len(todo)} runs are left; the same command goes on.")
         if lqr_to_do and minutes is not None:  # it has no limit of its own

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ars.config import whole_number
 from ars.errors import SettingError
 from ars.experiments.plans import CAPS, Plan, found, missing
 from ars.experiments.sweep import rollouts
-from ars.experiments.targets import TARGETS, WITH_MANY_SEEDS, chosen, main_variant, seeds_of, variants, versions
+from ars.experiments.targets import MANY, TARGETS, WITH_MANY_SEEDS, chosen, main_variant, seeds_of, variants, versions
 from ars.files import write_atomic
 from ars.presets import paper_robot
 from ars.report import tables
@@ -35,11 +36,13 @@ class Request:
 
     def check(self) -> None:
         """One sentence for what no target has."""
+        if self.first is not None:
+            whole_number("seeds", self.first, 1, MANY)
+            if not set(self.names) & set(WITH_MANY_SEEDS):
+                raise SettingError(f"seeds is for {', '.join(WITH_MANY_SEEDS)}: give {self.names[0]} a --seed-list.")
         wanted = [one for name in self.names for one in self.plans(name)]
         if not wanted and self.tasks and "figure5" not in self.names:
             raise SettingError(f"{self.names[0]} has no {', '.join(self.tasks)}: see ars reproduce --help.")
-        if self.first is not None and not set(self.names) & set(WITH_MANY_SEEDS):
-            raise SettingError(f"seeds is for {', '.join(WITH_MANY_SEEDS)}: give {self.names[0]} a --seed-list.")
 
     def plans(self, name: str) -> list[Plan]:
         """The runs asked for."""

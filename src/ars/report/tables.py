@@ -245,9 +245,9 @@ def _minutes(curve: Curve) -> float:
 
 def _progress(group: Sequence[Curve]) -> list[str]:
     return [
-        f"Seed {c.config.seed}: {c.status}, {c.iterations} iterations, {c.episodes} episodes, {c.timesteps:.3g} "
-        f"training timesteps in {c.seconds / 60:.0f} minutes of one thread, evaluations included; best evaluation "
-        f"{c.best:.0f}."
+        f"Seed {c.config.seed}: {c.status}, {c.iterations} iterations, {c.episodes} episodes, "
+        f"{_timesteps(c.timesteps)} training timesteps in {c.seconds / 60:.0f} minutes of one thread, evaluations "
+        f"included ({c.timesteps / max(c.seconds, 1e-9):.0f} a second); best evaluation {c.best:.0f}."
         for c in group
     ]
 
