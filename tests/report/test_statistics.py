@@ -15,6 +15,7 @@ from ars.report.statistics import (
     probability_of_improvement,
     r_max,
     resample,
+    success_interval,
     success_rate,
 )
 
@@ -33,6 +34,14 @@ def test_never_reached_is_infinite_and_stays_so() -> None:
 
 def test_success_rate() -> None:
     assert success_rate([100, 200, np.inf, 400]) == 0.75
+
+
+def test_success_interval_is_wilsons() -> None:
+    z, n, k = 1.959963984540054, 20, 15  # (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n)
+    p, middle = k / n, k / n + z**2 / (2 * n)
+    width = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    expected = (middle - width) / (1 + z**2 / n), (middle + width) / (1 + z**2 / n)
+    assert success_interval([1.0] * 15 + [np.inf] * 5) == pytest.approx(expected)
 
 
 def test_percentiles_never_interpolate_towards_infinity() -> None:

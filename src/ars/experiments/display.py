@@ -110,7 +110,7 @@ def sentence(outcome: Outcome) -> str:
     if outcome.curve is None:
         return f"{outcome.plan.name}: FAILED: {outcome.failure}"
     curve = outcome.curve
-    return f"{outcome.plan.name}: {curve.status}, best {curve.best:.1f}, {curve.episodes} episodes"
+    return f"{outcome.plan.name}: {curve.status.rstrip('.')}, best {curve.best:.1f}, {curve.episodes} episodes"
 
 
 @contextmanager

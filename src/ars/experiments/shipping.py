@@ -3,9 +3,11 @@
     python -m ars.experiments.shipping runs/paper
 
 The choice looks at the evaluations of training alone, so that the fresh episodes, which README.md reports, have no part
-in it. Another seed's best policy is kept too where it is nearly as good: often it is another gait.
+in it. Another seed's best policy is kept too where it is nearly as good and above the threshold: often it is another
+gait.
 """
 
+import math
 import shutil
 import sys
 from pathlib import Path
@@ -43,7 +45,8 @@ def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
     """Copy the chosen policies into the package; name → what is known of each."""
     shipped = {}
     for task, group in sorted(candidates(runs).items()):
-        worth = [group[0], *(entry for entry in group[1:] if entry[1].best >= NEARLY * group[0][1].best)][:MOST]
+        least = max(NEARLY * group[0][1].best, threshold(task) or -math.inf)
+        worth = [group[0], *(entry for entry in group[1:] if entry[1].best >= least)][:MOST]
         for place, (path, curve) in enumerate(worth):
             name = task if place == 0 else f"{task}-seed{curve.config.seed}"
             shutil.copyfile(path, FOLDER / f"{name}.npz")

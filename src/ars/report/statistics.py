@@ -29,6 +29,16 @@ def success_rate(spent: ArrayLike) -> float:
     return float(np.mean(np.isfinite(np.asarray(spent, dtype=float))))
 
 
+def success_interval(spent: ArrayLike, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of the success rate: how much so many seeds can say."""
+    from scipy.stats import binomtest
+
+    spent = np.asarray(spent, dtype=float)
+    test = binomtest(int(np.isfinite(spent).sum()), spent.size)
+    found = test.proportion_ci(confidence_level=confidence, method="wilson")
+    return float(found.low), float(found.high)
+
+
 def percentile(values: ArrayLike, percent: float | Sequence[float], axis: int = 0) -> FloatArray:
     """By the inverted distribution function: always a value that a seed had, so infinities need no arithmetic."""
     q = np.asarray(percent) / 100

@@ -304,14 +304,17 @@ def many_seeds(curves: Sequence[Curve], tasks: Sequence[str], seeds: Sequence[in
         low, high = st.bootstrap_interval(scores)
         episodes = ["never" if math.isinf(x) else f"{x:.0f}" for x in st.percentile(found, PERCENTILES)]
         iqm = f"{st.interquartile_mean(scores):.2f} [{low:.2f}, {high:.2f}]"
-        rows.append([task, variant, count, f"{st.success_rate(found):.0%}", published, *episodes, iqm])
+        least, most = st.success_interval(found)
+        success = f"{st.success_rate(found):.0%} [{least:.0%}, {most:.0%}]"
+        rows.append([task, variant, count, success, published, *episodes, iqm])
     note = (
         "Seeds that reached the threshold or spent the cap of episodes; as long as some are under way the rate is too "
-        "high, for those that arrive end sooner. 10 rollouts an evaluation, whose mean crosses a threshold a little "
-        "earlier than one of 100. Without a list of one's own, seeds are drawn from [0, 10000), none of them used for "
-        "tuning. The paper says in words that it succeeds 70% of the time, on Walker2d 20%. Percentiles are values "
-        "that a seed had. Last column: interquartile mean of best reward / threshold with its 95% bootstrap interval; "
-        "runs end at the threshold, so it is at most 1, and 1 as soon as three in four arrive."
+        "high, for those that arrive end sooner. In brackets Wilson's 95% interval. 10 rollouts an evaluation, whose "
+        "mean crosses a threshold a little earlier than one of 100. Without a list of one's own, seeds are drawn from "
+        "[0, 10000), none of them used for tuning. The paper says in words that it succeeds 70% of the time, on "
+        "Walker2d 20%. Percentiles are values that a seed had. Last column: interquartile mean of best reward / "
+        "threshold with its 95% bootstrap interval; runs end at the threshold, so it is at most 1, and 1 as soon as "
+        "three in four arrive."
     )
     columns = ["task", "variant", "seeds", "success", "the paper's", *(f"episodes, {p}th" for p in PERCENTILES), "IQM"]
     return Table("Figure 3 in numbers: many seeds", columns, rows, (note,))
