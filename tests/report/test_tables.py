@@ -125,6 +125,15 @@ def test_improvement_and_sensitivity() -> None:
     assert list(table.rows[0]) == ["Hopper-v1", "2", "2 of 10", "50%"]
 
 
+def test_the_plane_of_alpha_and_nu() -> None:
+    curves = [*hopper([3200], [0, 3200], [0]), curve([3200], alpha=0.02), curve([9], N=16)]
+    rows = tables.plane({"Hopper-v1": curves, "Ant-v1": []}, SEEDS, {"Hopper-v1": 160, "Ant-v1": 9}).rows
+    assert list(map(list, rows)) == [
+        ["Hopper-v1", "0.01", "0.025", "8", "4", "2 of 3: 160, 320"],
+        ["Hopper-v1", "0.02", "0.025", "8", "4", "160 (1 seed)"],
+    ]
+
+
 def test_markdown_and_csv_hold_the_same_cells() -> None:
     table = tables.Table("T", ["a", "b"], [["x", "1"], ["y", "2"]], ["note"])
     assert table.markdown() == "# T\n\n| a | b |\n|---|--:|\n| x | 1 |\n| y | 2 |\n\nnote\n"

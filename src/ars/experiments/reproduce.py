@@ -138,6 +138,7 @@ def _write_figure(request: Request, name: str, curves: list[Curve], version: str
         files += _save_table(out, f"figure3-numbers{suffix}", tables.many_seeds(curves, tasks, seeds, caps))
         return files + _save_plot(out, f"figure3-profiles{suffix}", lambda kind: plots.profiles(by_task, caps, kind))
     wanted = {task: sum(one.task == task for one in plans) for task in tasks}
+    files += _save_table(out, f"figure4-plane{suffix}", tables.plane(by_task, seeds, caps))
     return files + _save_table(out, f"figure4-numbers{suffix}", tables.sensitivity(by_task, wanted, caps))
 
 

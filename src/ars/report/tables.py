@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ars.presets import DEFAULT_VARIANTS, PRESETS, THRESHOLDS, paper_robot
+from ars.presets import DEFAULT_VARIANTS, PRESETS, THRESHOLDS, Preset, paper_robot
 from ars.report import statistics as st
 from ars.report.curves import Curve, fullest
 from ars.report.published import (
@@ -331,3 +331,20 @@ def sensitivity(groups: Mapping[str, Sequence[Curve]], wanted: Mapping[str, int]
     columns = ["task", "points of the grid", "runs", "reach the threshold"]
     note = "Runs that reached the threshold or spent the cap; the points with the preset's N and b come first."
     return Table("Figure 4 in numbers: sensitivity to hyperparameters", columns, rows, (note,))
+
+
+def plane(groups: Mapping[str, Sequence[Curve]], seeds: Sequence[int], caps: Mapping[str, int]) -> Table:
+    """The part of figure 4's grids in which only alpha and nu vary: episodes to the threshold at each point."""
+    rows = []
+    for task, curves in groups.items():
+        robot = paper_robot(task)
+        points: dict[Preset, list[Curve]] = {}
+        for curve in curves:
+            if curve.point[2:] == PRESETS[curve.config.variant][robot][2:]:
+                points.setdefault(curve.point, []).append(curve)
+        for point, group in sorted(points.items()) if len(points) > 1 else ():
+            cell = to_threshold(group, THRESHOLDS[robot], caps[task], len(seeds), "episodes", "{:.0f}".format)
+            rows.append([task, f"{point.alpha:g}", f"{point.nu:g}", str(point.N), str(point.b), cell])
+    columns = ["task", "alpha", "nu", "N", "b", "episodes to the threshold"]
+    note = "A mean where all seeds arrived, else how many did, each after so many. Tasks with one point are left out."
+    return Table("Figure 4 in numbers: the plane of alpha and nu", columns, rows, (note,))
