@@ -40,6 +40,13 @@ def test_a_figure_says_what_it_shows() -> None:
     assert "no finished runs yet" in FIGURES["no finished runs"]("svg").decode()
 
 
+def test_a_run_that_diverged_leaves_the_others_room() -> None:
+    wild = curve([0, -1e30, -1e35], variant="BRS", status="diverged: …")
+    text = plots.three_seeds({"Hopper-v1": {"V2-t": HOPPERS, "BRS": [wild]}}, "svg").decode()
+    assert "BRS, 1 seed (1 diverged)" in text
+    assert ">1000<" in text.replace(" ", "")  # a tick of the axis
+
+
 def test_a_run_that_ended_at_the_threshold_and_one_that_went_on_look_alike() -> None:
     ended, went_on = curve([0, 3200]), curve([0, 3200, 100, 4000])
     at = plots.np.array([160.0, 320.0, 480.0, 640.0])

@@ -54,6 +54,10 @@ def three_seeds(groups: dict[str, dict[str, list[Curve]]], kind: str) -> bytes:
             for variant, curves in variants.items():
                 _mean_and_deviation(ax, variant, [c for c in curves if c.rewards.size > 1])
             ax.set_xlim(left=0)
+            low, high = ax.get_ylim()  # a run that diverged knows no bounds, and the others need the room
+            threshold = THRESHOLDS[paper_robot(task)]
+            best = max((c.best for curves in variants.values() for c in curves), default=0.0)
+            ax.set_ylim(max(low, -threshold / 3), min(high, 1.2 * max(best, threshold)))
             _legend(ax)
         return _render(figure, kind)
 
@@ -70,9 +74,12 @@ def _mean_and_deviation(ax: Axes, variant: str, curves: Sequence[Curve]) -> None
     open_runs = sum(c.status == "unfinished" for c in curves)
     label = f"{variant}, {len(curves)} seed{'s' if len(curves) > 1 else ''}"
     label += f" ({open_runs} unfinished)" if open_runs else ""
+    diverged = sum(c.failed for c in curves)
+    label += f" ({diverged} diverged)" if diverged else ""
     color = COLORS[variant]
     ax.plot(at, mean, color=color, linewidth=1.3, label=label)
-    ax.fill_between(at, mean - deviation, mean + deviation, color=color, alpha=0.18, linewidth=0)
+    if not diverged:  # else it would cover everything
+        ax.fill_between(at, mean - deviation, mean + deviation, color=color, alpha=0.18, linewidth=0)
 
 
 def _between(curve: Curve, at: st.FloatArray) -> st.FloatArray:

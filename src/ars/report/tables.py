@@ -77,9 +77,10 @@ def to_threshold(
     arrived = sorted(filter(math.isfinite, found))
     if len(arrived) == len(curves):
         return f"{show(st.mean_of_all(found))}{_few(curves, wanted)}"
-    open_runs = sum(not c.settled(threshold, cap) for c in curves)
+    known = sum(c.settled(threshold, cap) for c in curves)
     each = f": {', '.join(map(show, arrived))}" if arrived else ""
-    return f"{len(arrived)} of {len(curves)}{each}{f'; {open_runs} under way' if open_runs else ''}"
+    parts = [f"{len(arrived)} of {known}{each}"] if known else []
+    return "; ".join(parts + ([f"{len(curves) - known} under way"] if known < len(curves) else []))
 
 
 def _timesteps(value: float) -> str:
