@@ -178,7 +178,7 @@ def test_when_the_minutes_are_over_it_says_how_to_go_on(tmp_path: Path, capsys: 
     assert "run ars reproduce figure5" in capsys.readouterr().out
 
 
-def test_one_thread_a_run_is_the_least(tmp_path: Path) -> None:
+def test_one_thread_a_run_is_the_least() -> None:
     assert [on_cores(seconds, 2) for seconds in ([], [10.0], [10.0, 4.0, 8.0])] == [0.0, 10.0, 11.0]
 
 

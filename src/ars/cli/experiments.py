@@ -3,7 +3,7 @@
 import math
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +45,11 @@ class Crew:
             if not finite_number("minutes", minutes) > 0:
                 raise SettingError(f"minutes = {minutes:g} must be larger than 0.")
 
-    def run(self, orders: "Sequence[Order]", *, minutes: float | None = None) -> "list[Outcome]":
-        """Run what is not done yet, with a display; an interruption leaves everything saved."""
+    def run(
+        self, orders: "Sequence[Order]", *, minutes: float | None = None, known: "Mapping[Plan, float] | None" = None
+    ) -> "list[Outcome]":
+        """Run what is not done yet, with a display; an interruption leaves everything saved. `known` are the costs, if
+        they were measured before."""
         from ars.experiments.cost import costs
         from ars.experiments.crew import run_all, run_all_on_ray, to_do
         from ars.experiments.display import display
@@ -56,7 +59,9 @@ class Crew:
         if not orders:
             return []
         outcomes = []
-        with signals(), display(costs(order.plan for order in orders), quiet=self.quiet) as shown:
+        plans = [order.plan for order in orders]
+        weights = costs(plans) if known is None else {plan: known[plan] for plan in plans}
+        with signals(), display(weights, quiet=self.quiet) as shown:
             if self.executor == "ray":
                 ended = run_all_on_ray(orders, jobs=self.jobs, address=self.address)
             else:
@@ -230,13 +235,12 @@ def reproduce(
     from ars.experiments import reproduce as again
     from ars.experiments.crew import Order, collect
 
-    if seeds is not None and seed_list is not None:
-        raise SettingError("seeds and seed_list contradict each other: give the number of seeds, or the seeds.")
+    listed = None if seed_list is None else _seeds(seeds, seed_list)
     if dry_run and draw:
         raise SettingError("dry_run and draw contradict each other: give one of them.")
     crew.check(minutes)
     request = again.Request(
-        again.names(target), out, ",".join(tasks).split(",") if tasks else None, _seeds(None, seed_list), seeds, to_cap
+        again.names(target), out, ",".join(tasks).split(",") if tasks else None, listed, seeds, to_cap
     )
     request.check()
 
@@ -247,11 +251,11 @@ def reproduce(
                 print(f"Left out: {problem}", file=sys.stderr)
         cores, lqr_to_do = crew.cores(), "figure5" in request.names and not again.lqr_is_there(out)
         todo = request.to_do()
-        _print_costs(request, todo, cores, lqr_to_do)
+        known = _print_costs(request, todo, cores, lqr_to_do)
         if dry_run:
             return 0
         try:
-            outcomes = crew.run([Order(plan, runs, out / "runs") for plan in todo], minutes=minutes)
+            outcomes = crew.run([Order(plan, runs, out / "runs") for plan in todo], minutes=minutes, known=known)
         except KeyboardInterrupt as interrupt:
             print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
@@ -275,19 +279,21 @@ def reproduce(
     return _report_failures(outcomes, quiet=crew.quiet)
 
 
-def _print_costs(request: "Request", todo: "Sequence[Plan]", cores: int, lqr_to_do: bool) -> None:
-    """What is there of each target, and what the rest takes on this machine."""
+def _print_costs(request: "Request", todo: "Sequence[Plan]", cores: int, lqr_to_do: bool) -> "dict[Plan, float]":
+    """What is there of each target, and what the rest takes on this machine; returns the cost of each run."""
     from ars.experiments.cost import costs, in_words, on_cores
+    from ars.experiments.plans import missing
 
-    found = costs(todo)
+    found, curves = costs(todo), request.curves()
     for name in request.names:
         if name == "figure5":
             print(f"{name:8} {'about 10 min of one core (ars lqr)' if lqr_to_do else 'nothing to run'}")
             continue
         plans = set(request.plans(name))
-        mine = [found.get(plan, 0.0) for plan in request.to_do(name)]  # 0: part of another target's run
+        mine = [found.get(plan, 0.0) for plan in missing(plans, curves)]  # 0: part of another target's run
         need = f"about {in_words(sum(mine))} of one core, {in_words(on_cores(mine, cores))} on {cores}, or less"
         print(f"{name:8} {len(plans)} runs, {len(plans) - len(mine)} there: {need if mine else 'nothing to run'}")
+    return found
 
 
 def _seeds(

@@ -94,7 +94,7 @@ def _keep_unfinished(folder: Path, curve: Curve, known: Curve, kept: Path) -> No
         if from_run(place).iterations >= curve.iterations:
             return
     copy = kept / f".{folder.name}.{os.getpid()}.tmp"
-    copy.mkdir(parents=True)
+    copy.mkdir(parents=True, exist_ok=True)
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
     for path in sorted(files, key=lambda path: path.name == "records.jsonl"):  # last: never behind the checkpoint
         shutil.copyfile(path, copy / path.name)

@@ -73,9 +73,9 @@ class Request:
     def curves(self) -> list[Curve]:
         return load_all(self.out / "runs")
 
-    def to_do(self, *names: str) -> list[Plan]:
-        """The runs that are missing, of some of the targets or of all, in their order, each once."""
-        return missing((one for name in names or self.names for one in self.plans(name)), self.curves())
+    def to_do(self) -> list[Plan]:
+        """The runs that are missing, in the targets' order, each once."""
+        return missing((one for name in self.names for one in self.plans(name)), self.curves())
 
 
 def names(target: str) -> list[str]:
