@@ -43,8 +43,10 @@ def test_a_figure_says_what_it_shows() -> None:
 def test_a_run_that_diverged_leaves_the_others_room() -> None:
     wild = curve([0, -1e30, -1e35], variant="BRS", status="diverged: …")
     text = plots.three_seeds({"Hopper-v1": {"V2-t": HOPPERS, "BRS": [wild]}}, "svg").decode()
-    assert "BRS, 1 seed (1 diverged)" in text
+    assert "BRS, 0 seeds (1 more diverged)" in text
     assert ">1000<" in text.replace(" ", "")  # a tick of the axis
+    text = plots.three_seeds({"Hopper-v1": {"BRS": [wild, curve([0, 1], variant="BRS", seed=1)]}}, "svg").decode()
+    assert "BRS, 1 seed (1 more diverged)" in text
 
 
 def test_a_run_that_ended_at_the_threshold_and_one_that_went_on_look_alike() -> None:

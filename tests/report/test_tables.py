@@ -73,6 +73,15 @@ def test_tables_2_and_3_use_the_appendix_estimator() -> None:
     assert [cell(table, "Hopper-v1", name) for name in ("ours", "within")] == ["600", "200"]
 
 
+def test_a_run_under_way_does_not_cut_the_others_short() -> None:
+    settings = {"every": 2000, "steps": 250}
+    curves = [curve([100, 500, 900], **settings), curve([50], seed=759, status="unfinished", **settings)]
+    table = tables.table2(curves, ["Hopper-v1"], SEEDS, main_variant)
+    assert [cell(table, "Hopper-v1", name) for name in ("ours", "within")] == ["500 (1 seed)"] * 2
+    table = tables.table2(curves[1:], ["Hopper-v1"], SEEDS, main_variant)
+    assert cell(table, "Hopper-v1", "ours") == "–"
+
+
 def test_table4_counts_timesteps() -> None:
     curves = hopper([3500], [0, 3500], [0, 0, 3500])
     table = tables.table4(curves, ["Hopper-v1"], SEEDS, main_variant, CAPS)
@@ -123,7 +132,7 @@ def test_improvement_and_sensitivity() -> None:
     table = tables.improvement(curves, ["Hopper-v1"], SEEDS, {"Hopper-v1": 320})  # they are under way
     assert cell(table, "Hopper-v1", "V2-t > BRS") == "–"
     table = tables.sensitivity({"Hopper-v1": [curve([3200]), curve([1], alpha=0.5)]}, {"Hopper-v1": 10}, caps)
-    assert list(table.rows[0]) == ["Hopper-v1", "2", "2 of 10", "50%"]
+    assert list(table.rows[0]) == ["Hopper-v1", "2", "2 of 10", "1 of 2 (50%)"]
 
 
 def test_the_plane_of_alpha_and_nu() -> None:

@@ -187,7 +187,7 @@ def write_index(out: Path) -> Path:
         "",
         "Written by `ars reproduce`. With `--draw`, a command draws again from the files in `runs/` alone.",
         "",
-        "| target | | command | runs there | files |",
+        "| target | | command | runs complete | files |",
         "|---|---|---|--:|---|",
     ]
     for name, target in TARGETS.items():
@@ -207,7 +207,7 @@ def write_index(out: Path) -> Path:
         f"{len(curves)} runs: {training:,} rollouts of training and {evaluation:,} of evaluation, {hours:.1f} hours of "
         "one core.",
         "",
-        f"Drawn at commit {commit()}.",
+        f"Drawn by the code of commit {commit()}.",
         "",
         *sorted({f"Versions: {', '.join(f'{k} {v}' for k, v in sorted(c.versions.items()))}.\n" for c in curves}),
         *sorted({f"Machine: {c.machine}.\n" for c in curves}),

@@ -54,7 +54,7 @@ def three_seeds(groups: dict[str, dict[str, list[Curve]]], kind: str) -> bytes:
             for variant, curves in variants.items():
                 _mean_and_deviation(ax, variant, [c for c in curves if c.rewards.size > 1])
             ax.set_xlim(left=0)
-            low, high = ax.get_ylim()  # a run that diverged knows no bounds, and the others need the room
+            low, high = ax.get_ylim()  # BRS may fall far before it diverges, and the others need the room
             threshold = THRESHOLDS[paper_robot(task)]
             best = max((c.best for curves in variants.values() for c in curves), default=0.0)
             ax.set_ylim(max(low, -threshold / 3), min(high, 1.2 * max(best, threshold)))
@@ -65,6 +65,14 @@ def three_seeds(groups: dict[str, dict[str, list[Curve]]], kind: str) -> bytes:
 def _mean_and_deviation(ax: Axes, variant: str, curves: Sequence[Curve]) -> None:
     if not curves:
         return
+    diverged = sum(c.failed for c in curves)  # their rewards have no bounds: said, not drawn
+    curves = [c for c in curves if not c.failed]
+    label = f"{variant}, {len(curves)} seed{'s' if len(curves) != 1 else ''}"
+    label += f" ({diverged} more diverged)" if diverged else ""
+    color = COLORS[variant]
+    if not curves:
+        ax.plot([], [], color=color, label=label)
+        return
     ends = [c.evaluations["episodes"][-1] for c in curves]
     at = np.linspace(min(c.evaluations["episodes"][0] for c in curves), max(ends), POINTS)
     rows = np.array([_between(c, at) for c in curves])
@@ -72,14 +80,9 @@ def _mean_and_deviation(ax: Axes, variant: str, curves: Sequence[Curve]) -> None
     at, rows = at[shown], rows[:, shown]
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
     open_runs = sum(c.status == "unfinished" for c in curves)
-    label = f"{variant}, {len(curves)} seed{'s' if len(curves) > 1 else ''}"
     label += f" ({open_runs} unfinished)" if open_runs else ""
-    diverged = sum(c.failed for c in curves)
-    label += f" ({diverged} diverged)" if diverged else ""
-    color = COLORS[variant]
     ax.plot(at, mean, color=color, linewidth=1.3, label=label)
-    if not diverged:  # else it would cover everything
-        ax.fill_between(at, mean - deviation, mean + deviation, color=color, alpha=0.18, linewidth=0)
+    ax.fill_between(at, mean - deviation, mean + deviation, color=color, alpha=0.18, linewidth=0)
 
 
 def _between(curve: Curve, at: st.FloatArray) -> st.FloatArray:
@@ -178,8 +181,9 @@ def _figure(count: int) -> tuple[Figure, list[Axes]]:
 def _frame(ax: Axes, task: str) -> None:
     threshold = THRESHOLDS[paper_robot(task)]
     ax.axhline(threshold, color="#aa0000", linewidth=0.8, linestyle=":")
+    box = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5}  # readable over a curve
     ax.annotate(f"{threshold:g}", (1, threshold), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-                color="#aa0000", fontsize=7)  # fmt: skip
+                color="#aa0000", fontsize=7, bbox=box)  # fmt: skip
     ax.set_title(task)
     ax.set_xlabel("episodes")
     ax.set_ylabel("reward")
