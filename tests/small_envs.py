@@ -287,3 +287,22 @@ class Diverging(gymnasium.Wrapper):
 
 def diverging_swimmer() -> Any:
     return Diverging(gymnasium.make("Swimmer-v5", disable_env_checker=True))
+
+
+class RaisesLater(Drift):
+    """Fails after some episodes."""
+
+    steps = 0
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        if self.steps > 2000:
+            raise RuntimeError("it is tired")
+        return super().step(action)
+
+
+class Leaves(Drift):
+    """Ends its process as if all were well."""
+
+    def step(self, action: Any) -> Any:
+        os._exit(0)

@@ -41,7 +41,7 @@ def test_a_policy_is_the_best_of_its_run_in_the_results(name: str) -> None:
     known = KNOWN[name]
     runs = [
         run
-        for run in load_all(Path(__file__).parents[1] / "results" / "runs")
+        for run in load_all(Path(__file__).parents[1] / "results" / "runs")[0]
         if all(getattr(run.config, setting) == known[setting] for setting in ("task", "variant", *SYMBOLS, "seed"))
         and run.config.eval_episodes == 100
     ]

@@ -33,6 +33,16 @@ def safe_name(text: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in text)
 
 
+def make_folder(path: Path) -> None:
+    """The folder and those above it, to write into."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"Cannot make the folder {path}: {error.strerror or error}.") from error
+    if not os.access(path, os.W_OK):
+        raise FileError(f"Cannot write into the folder {path}: choose another, or its permissions.")
+
+
 def write_atomic(path: Path, content: bytes) -> None:
     """Replace path as a whole: a reader, or a crash at any moment, sees the old content or the new."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError
-from ars.files import one_line, parse_json, read_json, read_npz, safe_name, write_json, write_npz
+from ars.files import make_folder, one_line, parse_json, read_json, read_npz, safe_name, write_json, write_npz
 from ars.moments import Moments
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
@@ -66,10 +66,7 @@ class Run:
     @staticmethod
     def create(path: Path, config: Config, definition: dict[str, Any], stop: Stop) -> "Run":
         """A new run in a new folder, or in one that holds no files of a run."""
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"Cannot make the folder {path}: {error.strerror or error}.") from error
+        make_folder(path)
         _check_size(definition)
         _refuse_links(path)
         lock = _lock(path)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import ars
+from ars.errors import FileError
+from ars.experiments.cost import costs
 from ars.experiments.crew import Order, collect, run, run_all, run_all_on_ray, share_done, to_do
 from ars.experiments.plans import Plan, found, missing
 from ars.report.curves import from_run, load
@@ -206,3 +208,59 @@ def test_which_curve_meets_a_plan() -> None:
     assert plan.met_by(curve([1], status="diverged: …"))
     assert missing([plan, plan, replace(plan, seed=1)], [curve([1, 2])]) == [replace(plan, seed=1)]
     assert found([plan], [curve([1]), curve([1, 2])])[0].episodes == 320
+
+
+def test_what_a_failed_run_has_spent_is_kept(tmp_path: Path) -> None:
+    """It is part of the cost of tuning."""
+    mine = Plan("small_envs:RaisesLater", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
+    [order] = orders(tmp_path, mine)
+    [outcome] = run_all([order], jobs=1)
+    assert "it is tired" in outcome.failure
+    kept = load(order.file)
+    assert (kept.status, 0 < kept.episodes < 400) == ("unfinished", True)
+    assert to_do([order]) == [order]
+
+
+def test_a_process_that_ends_without_a_word_is_a_failure(tmp_path: Path) -> None:
+    mine = Plan("small_envs:Leaves", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
+    [outcome] = run_all(orders(tmp_path, mine), jobs=1)
+    assert outcome.curve is None
+    assert "the same command continues it" in outcome.failure
+
+
+def test_the_cost_of_an_environment_is_measured_where_it_can_do_no_harm() -> None:
+    plans = [
+        Plan(f"small_envs:{name}", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=20, eval_episodes=1)
+        for name in ("Leaves", "Drift")
+    ]
+    found = costs(plans)
+    assert found[plans[0]] == 21.0  # a second an episode
+    assert 0 < found[plans[1]] < 21.0
+
+
+def test_a_damaged_small_file_is_mended_from_the_run_folder(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    run(order)
+    whole = order.file.read_bytes()
+    order.file.write_bytes(whole[:100])
+    assert to_do([order]) == [order]
+    assert run(order) == ""
+    assert order.file.read_bytes() == whole
+    order.file.write_bytes(whole[:100])
+    assert collect(order.runs, order.curves) == []
+    assert order.file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("place", ["runs", "results"])
+def test_folders_that_cannot_be_made_are_one_sentence(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).write_text("a file")
+    with pytest.raises(FileError, match="Cannot make the folder"):
+        list(run_all(orders(tmp_path, PLAN), jobs=1))
+
+
+def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=order.kept):
+        pass
+    (order.kept / "checkpoint.npz").write_bytes(b"no")
+    assert f"a copy of {order.kept}" in run(order)

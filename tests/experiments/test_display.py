@@ -78,3 +78,16 @@ def test_a_line_has_an_estimate_once_a_run_has_ended(monkeypatch) -> None:
     lines.watch({ONE: 1.0})
     lines.ended(Outcome(ONE, curve([1.0])))
     assert "(about 50 s left)" in text.getvalue()
+
+
+def test_an_environments_words_are_not_markup() -> None:
+    words = "config [/etc/robot.ini] of [knee] :smile:"
+    text = io.StringIO()
+    shown._Lines(shown._Work({ONE: 1.0}), Console(file=text, width=200)).ended(Outcome(ONE, None, words))
+    assert words in text.getvalue()
+
+
+def test_a_run_without_an_evaluation_has_no_best() -> None:
+    assert shown.sentence(Outcome(ONE, curve([], status="diverged: …"))).endswith(
+        "diverged: …, not evaluated, 0 episodes"
+    )

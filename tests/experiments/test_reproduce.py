@@ -78,6 +78,31 @@ def test_narrowing_runs_less_and_draws_the_whole_target(tmp_path: Path) -> None:
         Request(["table2"], tmp_path, ["Ant-v1"]).check()
 
 
+def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    curve([3200]).save(tmp_path / "runs" / "1.json")
+    (tmp_path / "runs" / "2.json").write_text("{")
+    assert ars("reproduce", "table1", "--draw", "--out", str(tmp_path)) == 0
+    assert "160 (1 seed) / 1973" in (tmp_path / "tables" / "table1.md").read_text()
+    assert "Left out: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"method,trial,timesteps,relative_cost\n", b"\x00 garbage", None])
+def test_what_is_missing_or_damaged_of_figure_5_is_said(
+    content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Path(__file__).parents[2] / "results" / "lqr" / "lqr.csv"
+    (tmp_path / "lqr").mkdir()
+    half = b"".join(kept.read_bytes().splitlines(keepends=True)[:-3])
+    (tmp_path / "lqr" / "lqr.csv").write_bytes(half if content is None else content)
+    assert ars("reproduce", "figure5", "--draw", "--out", str(tmp_path)) == 2
+    error = capsys.readouterr().err
+    assert "lqr.csv is damaged (" in error
+    assert error.count("\n") == 1
+    (tmp_path / "lqr" / "lqr.csv").unlink()
+    assert ars("reproduce", "figure5", "--draw", "--out", str(tmp_path)) == 0
+    assert "figure5 is not there yet: ars reproduce figure5 runs it." in capsys.readouterr().out
+
+
 def test_long_lists_of_seeds_have_files_of_their_own(tmp_path: Path) -> None:
     lists = [tuple(range(1000, end)) for end in (1030, 1040)]
     [one, other] = [Request(["table1"], tmp_path, None, seeds).suffix("v1") for seeds in lists]
@@ -159,6 +184,11 @@ def test_sweep_chooses_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[
         ["reproduce", "table1", "--tasks", "Swimmer-v9", "--draw"],
         ["reproduce", "table2", "--tasks", "Humanoid-v1", "--draw"],
         ["reproduce", "table9"],
+        ["reproduce", "table4", "--tasks", "Swimmer-v1", "Ant-v1", "--draw"],
+        ["reproduce", "table4", "--draw", "--tasks"],
+        ["reproduce", "table4", "--address", "nowhere:1", "--dry-run"],
+        ["reproduce", "table4", "--draw", "--out", "/dev/null/nothing"],
+        ["sweep", "Swimmer-v5", "--episodes", "20", "--eval-episodes", "1", "--out", "/dev/null/nothing"],
         ["reproduce", "table1", "--tasks", "CartPole-v1"],
     ],
 )

@@ -19,7 +19,9 @@ def test_axes_span_the_grid() -> None:
     assert all(point.b == point.N for point in points("Hopper-v1", "V2", ["paper"]))
 
 
-@pytest.mark.parametrize("axes", [["alfa=1"], ["alpha"], ["alpha="], ["alpha=x"], ["N=1.5"], ["nu=1", "nu=2"]])
+@pytest.mark.parametrize(
+    "axes", [["alfa=1"], ["alpha"], ["alpha="], ["alpha=x"], ["N=1.5"], ["nu=1", "nu=2"], ["paper", "nu=1"]]
+)
 def test_bad_axes_are_one_sentence(axes: list[str]) -> None:
     with pytest.raises(SettingError, match="grid = "):
         points("Hopper-v1", "V2-t", axes)
@@ -81,3 +83,22 @@ def test_the_chosen_point_is_exactly_the_one_that_was_tuned() -> None:
     first, second = tuning.plans()
     assert first.name != second.name
     assert tuning.final(Preset(second.alpha, second.nu, second.N, second.b), (2,)).plans()[0].alpha == 0.012345679
+
+
+def test_a_grid_over_N_and_b_has_the_combinations_that_there_are() -> None:
+    found = points("Hopper-v1", "V2-t", ["N=2,4", "b=1,4"])
+    assert [(point.N, point.b) for point in found] == [(2, 1), (4, 1), (4, 4)]
+
+
+def test_runs_that_went_further_do_not_change_the_answer(tmp_path: Path) -> None:
+    asked = study("Hopper-v1", seeds=(1,), episodes=320, out=tmp_path, threshold=5.0)
+    curve([1, 2, 9], seed=1).save(tmp_path / "curves" / "longer.json")
+    [found] = asked.curves()
+    assert (found.episodes, found.best) == (320, 2.0)
+    assert ranking([found], 5.0, 1)[0].reached == 0
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), float("inf")])
+def test_a_threshold_is_a_number(threshold: float) -> None:
+    with pytest.raises(SettingError, match="threshold"):
+        study("Hopper-v1", seeds=(1,), threshold=threshold)

@@ -8,7 +8,7 @@ import pytest
 
 import ars
 from ars.errors import FileError
-from ars.report.curves import from_run, load, load_all
+from ars.report.curves import from_run, load, load_all, save_if_further
 from ars.report.run_files import read_records
 from curve_maker import curve
 
@@ -77,5 +77,35 @@ def test_a_damaged_curve_is_one_sentence(tmp_path: Path, field: str, value: obje
 def test_all_curves_of_a_folder_by_name(tmp_path: Path) -> None:
     for seed in (9, 1):
         curve([1.0], seed=seed).save(tmp_path / f"{seed}.json")
-    assert [found.config.seed for found in load_all(tmp_path)] == [1, 9]
-    assert load_all(tmp_path / "nothing") == []
+    assert [found.config.seed for found in load_all(tmp_path)[0]] == [1, 9]
+    assert load_all(tmp_path / "nothing") == ([], [])
+
+
+def test_one_damaged_curve_does_not_hide_the_others(tmp_path: Path) -> None:
+    curve([1.0], seed=1).save(tmp_path / "1.json")
+    (tmp_path / "2.json").write_text("{")
+    (tmp_path / "3.json").mkdir()
+    curves, problems = load_all(tmp_path)
+    assert [found.config.seed for found in curves] == [1]
+    assert "2.json is damaged" in problems[0]
+    assert problems[0].endswith("; remove it, and its run is made again.")
+    assert len(problems) == 2
+
+
+def test_a_damaged_curve_is_set_aside_for_a_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "1.json"
+    path.write_text("{")
+    save_if_further(curve([1.0]), path)
+    assert load(path).best == 1.0
+    assert (tmp_path / "1.json.damaged").read_text() == "{"
+
+
+def test_a_curve_cut_at_a_cap_is_that_of_a_run_which_ended_there() -> None:
+    long = curve([1.0, 5.0, 9.0, 2.0])  # evaluations after 160, 320, 480, 640 episodes, 16 an iteration
+    cut = long.up_to(330)  # ends with the 21st iteration
+    assert (cut.iterations, cut.episodes, cut.timesteps, cut.best) == (21, 336, 32000, 5.0)
+    assert len(cut.sigma_R) == 21
+    assert long.up_to(640) is long
+    assert long.up_to(640, until=5.0).episodes == 320
+    assert long.up_to(640, until=99.0) is long
+    assert long.up_to(20).best == -float("inf")

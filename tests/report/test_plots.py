@@ -11,13 +11,15 @@ HOPPERS = [curve([0, 500 * k, 3200], seed=k) for k in range(8)]
 FIGURES: dict[str, Callable[[str], bytes]] = {
     "sigma_R": lambda kind: plots.sigma_R(HOPPERS[:1], kind),
     "three seeds": lambda kind: plots.three_seeds({"Hopper-v1": {"V2-t": HOPPERS, "V1": []}}, kind),
-    "percentiles": lambda kind: plots.percentiles({"Hopper-v1": HOPPERS}, {"Hopper-v1": 8000}, kind, what="seeds"),
+    "percentiles": lambda kind: plots.percentiles(
+        {"Hopper-v1": HOPPERS}, {"Hopper-v1": 100}, {"Hopper-v1": 8000}, kind, what="seeds"
+    ),
     "profiles": lambda kind: plots.profiles({"Hopper-v1": HOPPERS}, {"Hopper-v1": 8000}, kind),
     "nothing": lambda kind: plots.three_seeds({"Hopper-v1": {}}, kind),
     "few": lambda kind: plots.percentiles(
-        {"Hopper-v1": HOPPERS[:3], "Ant-v1": []}, {"Hopper-v1": 8000, "Ant-v1": 9}, kind, what="runs"
+        {"Hopper-v1": HOPPERS[:3], "Ant-v1": []}, {"Hopper-v1": 3}, {"Hopper-v1": 8000, "Ant-v1": 9}, kind, what="runs"
     ),
-    "no finished runs": lambda kind: plots.percentiles({"Ant-v1": []}, {"Ant-v1": 9}, kind, what="seeds"),
+    "no finished runs": lambda kind: plots.percentiles({"Ant-v1": []}, {}, {"Ant-v1": 9}, kind, what="seeds"),
 }
 
 
@@ -29,12 +31,13 @@ def test_a_figure_is_the_same_twice(name: str) -> None:
 
 def test_a_figure_says_what_it_shows() -> None:
     text = FIGURES["percentiles"]("svg").decode()
-    assert "8 seeds, 100% reach 3120" in text
+    assert "8 of 100 seeds, 100% reach 3120" in text
     assert "25–75%" in text
     assert "V2-t, 8 seeds" in FIGURES["three seeds"]("svg").decode()
     assert "no runs yet" in FIGURES["nothing"]("svg").decode()
     few = FIGURES["few"]("svg").decode()  # percentiles of three runs would be these runs
     assert "each run" in few
+    assert "3 runs, 100% reach 3120" in few
     assert "25–75%" not in few
     assert "No finished runs yet: Ant-v1" in few
     assert "no finished runs yet" in FIGURES["no finished runs"]("svg").decode()
@@ -43,10 +46,18 @@ def test_a_figure_says_what_it_shows() -> None:
 def test_a_run_that_diverged_leaves_the_others_room() -> None:
     wild = curve([0, -1e30, -1e35], variant="BRS", status="diverged: …")
     text = plots.three_seeds({"Hopper-v1": {"V2-t": HOPPERS, "BRS": [wild]}}, "svg").decode()
-    assert "BRS, 0 seeds (1 more diverged)" in text
+    assert "BRS: 1 seed diverged" in text
     assert ">1000<" in text.replace(" ", "")  # a tick of the axis
     text = plots.three_seeds({"Hopper-v1": {"BRS": [wild, curve([0, 1], variant="BRS", seed=1)]}}, "svg").decode()
     assert "BRS, 1 seed (1 more diverged)" in text
+
+
+def test_a_run_under_way_does_not_cut_the_mean_of_the_others_short() -> None:
+    begun = curve([0, 1], seed=9, status="unfinished")
+    text = plots.three_seeds({"Hopper-v1": {"V2-t": [*HOPPERS, begun]}}, "svg").decode()
+    assert "V2-t, 8 seeds (1 under way)" in text
+    assert ">400<" in text.replace(" ", "")  # the axis goes on to 480 episodes
+    assert "V2-t, 1 seed (1 under way)" in plots.three_seeds({"Hopper-v1": {"V2-t": [begun]}}, "svg").decode()
 
 
 def test_a_run_that_ended_at_the_threshold_and_one_that_went_on_look_alike() -> None:

@@ -110,6 +110,8 @@ def test_tables_6_and_7_by_hand() -> None:
     done = "Seed 1: finished, 40 iterations, 2400 episodes, 2.40e5 training timesteps in 40 minutes"
     assert any(note.startswith(done) and "(100 a second)" in note for note in six.notes)
     assert six.rows[-1][0] == seven.rows[-1][0] == "ours, V2, 4 of 4 seeds"
+    assert tables.table6([], "Humanoid-v1", seeds).rows[-1] == ["ours, V2", "–", "–", "–", "–"]
+    assert len(tables.table7([], "Humanoid-v1", seeds).rows[-1]) == len(seven.columns)
     under_way = [curves[0], *(curve([0.0], task="Humanoid-v1", variant="V2", seed=s, every=2400) for s in SEEDS[1:])]
     assert tables.table6(under_way, "Humanoid-v1", SEEDS).rows[-1][-2:] == ["> 40 min", "≤ 0.7 h so far"]
     assert tables.table7(under_way, "Humanoid-v1", SEEDS).rows[-1][-4:] == ["10", "10", "> 40", "> 40"]

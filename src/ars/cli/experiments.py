@@ -3,7 +3,7 @@
 import math
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,9 +36,12 @@ class Crew:
 
         return whole_number("jobs", how_many(self.jobs, self.address), 1, 4096)
 
-    def check(self, minutes: float | None) -> None:
+    def check(self, minutes: float | None = None) -> None:
         from ars.config import finite_number
 
+        self.cores()
+        if self.address is not None and self.executor != "ray":
+            raise SettingError(f"address = {self.address} is for --executor ray: give both, or neither.")
         if minutes is not None:
             if self.executor == "ray":
                 raise SettingError("minutes cannot be kept with --executor ray: interrupt it, everything is saved.")
@@ -119,7 +122,7 @@ def lqr(
                 progress=lambda step: bar.update(shown, description=step.label, completed=step.done, total=step.total),
             )
         except KeyboardInterrupt as interrupt:
-            bar.console.print(f"Interrupted: finished blocks are in {folder}; the same command goes on.")
+            print(f"Interrupted: finished blocks are in {folder}; the same command goes on.", file=sys.stderr)
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     print(done.table)
     if not quiet:
@@ -169,18 +172,22 @@ def sweep(
     from ars.experiments.sweep import ranking, rollouts, study, table
     from ars.files import write_atomic
 
+    crew.check()
     count = 3 if seeds is None and seed_list is None else seeds
     chosen = _seeds(count, seed_list, below, master_seed) or ()
     others: tuple[int, ...] = ()
     if final_seeds is not None:
-        others = draw_seeds(whole_number("final_seeds", final_seeds, 1), below=below, master=master_seed, but=chosen)
+        other = whole_number("final_seeds", final_seeds, 1, below)
+        others = draw_seeds(other, below=below, master=master_seed, but=chosen)
     tuning = study(
         task, seeds=chosen, variant=variant, axes=grid or (), episodes=episodes, eval_episodes=eval_episodes,
         threshold=threshold, until_threshold=until_threshold, out=out,
     )  # fmt: skip
     try:
-        print(f"Seeds {', '.join(map(str, chosen))}.")
+        drawn = f", drawn from [0, {below}) by master seed {master_seed}" if seed_list is None else ""
+        print(f"Seeds {', '.join(map(str, chosen))}{drawn}.")
         outcomes = crew.run(tuning.orders())
+        _print_left_out(tuning.left_out())
         rows = ranking(tuning.curves(), tuning.goal, len(chosen), tuning.points())
         spent = rollouts(tuning.curves())
         write_atomic(tuning.folder / "sweep.csv", table(rows).encode())
@@ -191,7 +198,7 @@ def sweep(
             outcomes += crew.run(final.orders())
             rows, used = ranking(final.curves(), tuning.goal, len(others), final.points()), rollouts(final.curves())
             write_atomic(tuning.folder / "final.csv", table(rows).encode())
-            print(f"The chosen point on {final_seeds} seeds that tuning has not seen (final.csv):")
+            print(f"The chosen point on seeds that tuning has not seen, {', '.join(map(str, others))} (final.csv):")
             _print_ranking(rows, tuning.goal)
             print(f"Rollouts: {used[0]} of training, {used[1]} of evaluation, beside {sum(spent)} for tuning.")
     except KeyboardInterrupt as interrupt:
@@ -230,7 +237,7 @@ def reproduce(
     """Make a table or figure of the paper again: table1 … table7, figure1 … figure5, or all.
 
     It says what the missing runs cost on this machine, runs them, and draws what is there with the published values
-    beside. Runs that are in the results already are not repeated; another --out starts afresh.
+    beside. Runs that are in the results already are not repeated; another --out with another --runs starts afresh.
     """
     from ars.experiments import reproduce as again
     from ars.experiments.crew import Order, collect
@@ -238,6 +245,8 @@ def reproduce(
     listed = None if seed_list is None else _seeds(seeds, seed_list)
     if dry_run and draw:
         raise SettingError("dry_run and draw contradict each other: give one of them.")
+    if tasks is not None and not tasks:
+        raise SettingError("tasks names none: give some, for example --tasks Swimmer-v1, or leave it out for all.")
     crew.check(minutes)
     request = again.Request(
         again.names(target), out, ",".join(tasks).split(",") if tasks else None, listed, seeds, to_cap
@@ -247,8 +256,7 @@ def reproduce(
     outcomes: list[Outcome] = []
     if not draw:
         if not dry_run:
-            for problem in collect(runs, out / "runs"):
-                print(f"Left out: {problem}", file=sys.stderr)
+            _print_left_out(collect(runs, out / "runs"))
         cores, lqr_to_do = crew.cores(), "figure5" in request.names and not again.lqr_is_there(out)
         todo = request.to_do()
         known = _print_costs(request, todo, cores, lqr_to_do)
@@ -268,13 +276,15 @@ def reproduce(
             print("figure5 is left out, for ars lqr has no --minutes: run ars reproduce figure5.")
         elif lqr_to_do:
             code = lqr(
-                trials=again.LQR_TRIALS, budget=again.LQR_BUDGET, seed=again.LQR_SEED, out=out / "lqr", quiet=crew.quiet
-            )
+                trials=again.LQR_TRIALS, budget=again.LQR_BUDGET, seed=again.LQR_SEED, out=out / "lqr",
+                workers=crew.jobs, quiet=crew.quiet,
+            )  # fmt: skip
             if code:
                 return code
+    _print_left_out(request.left_out())
     for name in request.names:
-        for path in again.draw(request, name):
-            print(path)
+        files = again.draw(request, name)
+        print("\n".join(map(str, files)) if files else f"{name} is not there yet: ars reproduce {name} runs it.")
     print(again.write_index(out))
     return _report_failures(outcomes, quiet=crew.quiet)
 
@@ -282,17 +292,24 @@ def reproduce(
 def _print_costs(request: "Request", todo: "Sequence[Plan]", cores: int, lqr_to_do: bool) -> "dict[Plan, float]":
     """What is there of each target, and what the rest takes on this machine; returns the cost of each run."""
     from ars.experiments.cost import costs, in_words, on_cores
-    from ars.experiments.plans import missing
+    from ars.experiments.plans import missing, run_name
+
+    def need(seconds: Collection[float]) -> str:
+        return f"about {in_words(sum(seconds))} of one core, {in_words(on_cores(seconds, cores))} on {cores}"
 
     found, curves = costs(todo), request.curves()
+    done = {run_name(curve.config): curve.episodes for curve in curves}
+    left = {plan: cost * (1 - min(1.0, done.get(plan.name, 0) / plan.episodes)) for plan, cost in found.items()}
     for name in request.names:
         if name == "figure5":
             print(f"{name:8} {'about 10 min of one core (ars lqr)' if lqr_to_do else 'nothing to run'}")
             continue
         plans = set(request.plans(name))
-        mine = [found.get(plan, 0.0) for plan in missing(plans, curves)]  # 0: part of another target's run
-        need = f"about {in_words(sum(mine))} of one core, {in_words(on_cores(mine, cores))} on {cores}, or less"
-        print(f"{name:8} {len(plans)} runs, {len(plans) - len(mine)} there: {need if mine else 'nothing to run'}")
+        mine = [left.get(plan, 0.0) for plan in missing(plans, curves)]  # 0: part of another target's run
+        count = f"{len(plans)} run{'s' if len(plans) != 1 else ''}, {len(plans) - len(mine)} there"
+        print(f"{name:8} {count}: {need(mine) if mine else 'nothing to run'}")
+    if len(request.names) > 1 and left:
+        print(f"{'together':8} {len(left)} runs: {need(left.values())}")
     return found
 
 
@@ -332,6 +349,11 @@ def _print_ranking(rows: "Sequence[Row]", goal: float | None) -> None:
     Console().print(table)
 
 
+def _print_left_out(problems: Sequence[str]) -> None:
+    for problem in problems:
+        print(f"Left out: {problem}", file=sys.stderr)
+
+
 def _report_failures(outcomes: "Sequence[Outcome]", *, quiet: bool) -> int:
     """A failed run is reported and not fatal; the exit code tells scripts."""
     from ars.experiments.display import sentence
@@ -340,5 +362,6 @@ def _report_failures(outcomes: "Sequence[Outcome]", *, quiet: bool) -> int:
     for outcome in failed if quiet else ():  # else the display has said so
         print(sentence(outcome))
     if failed:
-        print(f"{len(failed)} of {len(outcomes)} runs failed; the same command tries them again.")
+        again = "the same command tries them again (a damaged one: first remove its folder)"
+        print(f"{len(failed)} of {len(outcomes)} runs failed; {again}.")
     return 1 if failed else 0

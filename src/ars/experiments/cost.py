@@ -1,24 +1,31 @@
 """What runs will cost on this machine, said before they start: from a short measurement."""
 
+import multiprocessing
+import signal
 import time
 from collections.abc import Collection, Iterable
+from contextlib import closing, suppress
+from multiprocessing.connection import Connection
 
 import numpy as np
 
 from ars.errors import ArsError
 from ars.executors import Batch, run_one
+from ars.executors.processes import end_with_parent
 from ars.experiments.plans import EVAL_EVERY, Plan
 from ars.noise import Stream
+from ars.presets import robot_of
 from ars.tasks import make
 
 SECONDS = 0.3  # of measurement a task
+FAILING = 1.0  # seconds an episode of an environment that fails: its runs will say so themselves
+PATIENCE = 60.0  # seconds; an environment that does not answer by then counts as one that fails
 
 
 def seconds_per_episode(task: str) -> float:
     """Of an episode to the horizon on one core, as long as the robot hardly moves: one that runs costs a little more,
-    and one that falls early less. An environment that fails counts a second: its runs will say so themselves."""
-    made = make(task)
-    try:
+    and one that falls early less."""
+    with suppress(ArsError), closing(make(task)) as made:
         M, mu, sigma = np.zeros((made.p, made.n)), np.zeros(made.n), np.ones(made.n)
         batch = Batch(M, mu, sigma, 0.01, 1, (1,), Stream.TEST, 0, 0, made.H, 0.0, gather=True)
         run_one(made, batch, 0, 1)  # compiles
@@ -27,10 +34,7 @@ def seconds_per_episode(task: str) -> float:
             steps += run_one(made, batch, k, 1).steps
             k += 1
         return (time.perf_counter() - started) / max(steps, 1) * made.H
-    except ArsError:
-        return 1.0
-    finally:
-        made.close()
+    return FAILING
 
 
 def costs(plans: Iterable[Plan]) -> dict[Plan, float]:
@@ -39,11 +43,33 @@ def costs(plans: Iterable[Plan]) -> dict[Plan, float]:
     found = {}
     for one in plans:
         if one.task not in speeds:
-            speeds[one.task] = seconds_per_episode(one.task)
+            speeds[one.task] = seconds_per_episode(one.task) if robot_of(one.task) else _apart(one.task)
         iterations = -(-one.episodes // (2 * one.N))
         evaluated = iterations // EVAL_EVERY * one.eval_episodes
         found[one] = (one.episodes + evaluated) * speeds[one.task]
     return found
+
+
+def _apart(task: str) -> float:
+    """The same in a process of its own: an environment of the user's may hang, or take the process down with it."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_tell, args=(task, there), daemon=True)
+    process.start()
+    there.close()  # else the end of the process would not be the end of the pipe
+    try:
+        return float(here.recv()) if here.poll(PATIENCE) else FAILING
+    except EOFError:
+        return FAILING
+    finally:
+        process.kill()
+        process.join()
+
+
+def _tell(task: str, answer: Connection) -> None:
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    answer.send(seconds_per_episode(task))
 
 
 def on_cores(seconds: Collection[float], cores: int) -> float:

@@ -19,9 +19,9 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from ars.errors import ArsError, DivergedError
+from ars.errors import ArsError, DivergedError, FileError
 from ars.experiments.plans import Plan, run_name
-from ars.files import one_line
+from ars.files import make_folder, one_line
 from ars.report.curves import Curve, from_run, load, save_if_further
 
 POLL = 0.2  # seconds
@@ -65,7 +65,13 @@ class Outcome:
 
 def to_do(orders: Sequence[Order]) -> list[Order]:
     """Without those whose curve is there and says enough."""
-    return [order for order in orders if not (order.file.exists() and order.plan.met_by(load(order.file)))]
+    return [order for order in orders if not _done(order)]
+
+
+def _done(order: Order) -> bool:
+    with suppress(ArsError):  # a damaged file says nothing
+        return order.file.exists() and order.plan.met_by(load(order.file))
+    return False
 
 
 def collect(runs: Path, curves: Path) -> list[str]:
@@ -81,6 +87,8 @@ def collect(runs: Path, curves: Path) -> list[str]:
                 _keep_unfinished(folder, curve, load(file), curves.parent / "unfinished")
         except ArsError as error:
             problems.append(str(error))
+        except (OSError, shutil.Error) as error:
+            problems.append(f"Cannot keep {folder} beside the results: {one_line(error)}.")
     return problems
 
 
@@ -117,16 +125,18 @@ def run(order: Order) -> str:
         if session.config != plan.config:
             records.close()
             return f"{order.folder} holds a run with other settings: remove it, or choose another folder."
-        for _ in records:
-            pass
-    except DivergedError as error:  # a bad point of a grid is a result
-        save_if_further(from_run(order.folder, status=f"diverged: {error}"), order.file)
-        return ""
+        status = None
+        try:
+            for _ in records:
+                pass
+        except DivergedError as error:  # a bad point of a grid is a result
+            status = f"diverged: {error}"
+        save_if_further(from_run(order.folder, status), order.file)
     except ArsError as error:
-        return str(error)
+        copied = isinstance(error, FileError) and order.kept.is_dir()
+        return f"{error} (The run began as a copy of {order.kept}.)" if copied else str(error)
     except (OSError, shutil.Error) as error:
         return f"Cannot keep the run in {order.folder}: {one_line(error)}."
-    save_if_further(from_run(order.folder), order.file)
     return ""
 
 
@@ -140,6 +150,20 @@ def _take_over(order: Order) -> None:
     copy.rename(order.folder)
 
 
+def _keep_curve(order: Order) -> None:
+    """Of a run that did not come to its end: what it has spent is part of the cost."""
+    with suppress(ArsError, OSError):
+        curve = from_run(order.folder)
+        if curve.iterations and curve.config == order.plan.config:
+            save_if_further(curve, order.file)
+
+
+def _make_folders(orders: Sequence[Order]) -> None:
+    """Said now and not by every worker."""
+    for folder in {order.runs for order in orders} | {order.curves for order in orders}:
+        make_folder(folder)
+
+
 def run_all(
     orders: Sequence[Order],
     *,
@@ -151,6 +175,7 @@ def run_all(
 
     After `minutes`, or when the iterator is closed, the runs under way are saved and stop.
     """
+    _make_folders(orders)
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
     context = multiprocessing.get_context("spawn")
     waiting, running = list(orders), dict[BaseProcess, Order]()
@@ -172,8 +197,7 @@ def run_all(
         for process, order in running.items():
             process.join()
             if process.exitcode != 0:  # else it had ended by itself, and its curve is there
-                with suppress(ArsError):
-                    save_if_further(from_run(order.folder), order.file)
+                _keep_curve(order)
 
 
 def run_all_on_ray(
@@ -182,8 +206,11 @@ def run_all_on_ray(
     """The same on the CPUs of a cluster, which must share the folders."""
     from ars.executors.ray import run_many
 
+    _make_folders(orders)
     for i, result in run_many(run, orders, workers=jobs, address=address):
         failure = str(result) if isinstance(result, ArsError) else result
+        if failure:
+            _keep_curve(orders[i])
         yield Outcome(orders[i].plan, None if failure else load(orders[i].file), failure)
 
 
@@ -198,23 +225,21 @@ def _work(order: Order) -> None:
     order.failure.unlink(missing_ok=True)
     failure = run(order)
     if failure:
-        order.runs.mkdir(parents=True, exist_ok=True)
         order.failure.write_text(failure)
         sys.exit(1)
 
 
 def _outcome(order: Order, process: BaseProcess) -> Outcome:
     code = process.exitcode or 0
+    if code == 0:
+        with suppress(ArsError):
+            return Outcome(order.plan, load(order.file))
+    failure = f"its process ended with code {code}, before the run did; the same command continues it."
     if code == 1 and order.failure.exists():
         failure = order.failure.read_text()
         order.failure.unlink()
-        return Outcome(order.plan, None, failure)
-    if code == 0:
-        try:
-            return Outcome(order.plan, load(order.file))
-        except ArsError as error:
-            return Outcome(order.plan, None, str(error))
-    return Outcome(order.plan, None, f"its process ended with code {code}; the same command continues it.")
+    _keep_curve(order)
+    return Outcome(order.plan, None, failure)
 
 
 def share_done(order: Order) -> float:

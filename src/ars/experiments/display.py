@@ -14,7 +14,7 @@ from ars.experiments.crew import Outcome
 from ars.experiments.plans import Plan
 
 COLUMNS = (  # in a narrow terminal the end of a name goes first, and the time left never
-    TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+    TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
     BarColumn(bar_width=14),
     TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True)),
 )
@@ -62,7 +62,7 @@ class _Lines:
     def ended(self, outcome: Outcome) -> None:
         self._work.ended.add(outcome.plan)
         count, left = f"{len(self._work.ended)} of {len(self._work.costs)}", self._work.left(self._shares)[1]
-        self._console.print(f"{count}: {sentence(outcome)} ({left})", highlight=False, soft_wrap=True)
+        _say(self._console, f"{count}: {sentence(outcome)} ({left})")
 
 
 class _Bars:
@@ -89,7 +89,7 @@ class _Bars:
         if outcome.plan in self._each:
             self._bars.remove_task(self._each.pop(outcome.plan))
         self.watch({plan: share for plan, share in self._shares.items() if plan != outcome.plan})
-        self._bars.console.print(sentence(outcome), highlight=False, soft_wrap=True)
+        _say(self._bars.console, sentence(outcome))
 
 
 class _Quiet:
@@ -105,12 +105,18 @@ def _label(plan: Plan) -> str:
     return f"{plan.task} {plan.variant} {plan.seed}: alpha {plan.alpha:g}, nu {plan.nu:g}, N {plan.N}, b {plan.b}"
 
 
+def _say(console: Console, text: str) -> None:
+    """As it is: an environment's error may hold what Rich takes for markup."""
+    console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
 def sentence(outcome: Outcome) -> str:
     """What became of a run, in one line."""
     if outcome.curve is None:
         return f"{outcome.plan.name}: FAILED: {outcome.failure}"
     curve = outcome.curve
-    return f"{outcome.plan.name}: {curve.status.rstrip('.')}, best {curve.best:.1f}, {curve.episodes} episodes"
+    best = f"best {curve.best:.1f}" if curve.rewards.size else "not evaluated"
+    return f"{outcome.plan.name}: {curve.status.rstrip('.')}, {best}, {curve.episodes} episodes"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from ars.errors import SettingError
 from ars.experiments.plans import CAPS, Plan, found, missing
 from ars.experiments.sweep import rollouts
 from ars.experiments.targets import MANY, TARGETS, WITH_MANY_SEEDS, chosen, main_variant, seeds_of, variants, versions
-from ars.files import write_atomic
+from ars.files import make_folder, write_atomic
 from ars.presets import paper_robot
 from ars.report import tables
 from ars.report.curves import Curve, load_all
@@ -40,9 +40,10 @@ class Request:
             whole_number("seeds", self.first, 1, MANY)
             if not set(self.names) & set(WITH_MANY_SEEDS):
                 raise SettingError(f"seeds is for {', '.join(WITH_MANY_SEEDS)}: give {self.names[0]} a --seed-list.")
-        wanted = [one for name in self.names for one in self.plans(name)]
-        if not wanted and self.tasks and "figure5" not in self.names:
-            raise SettingError(f"{self.names[0]} has no {', '.join(self.tasks)}: see ars reproduce --help.")
+        for task in self.tasks or ():
+            if not any(chosen(name, [task]) for name in self.names):
+                robots = ", ".join(TARGETS[self.names[0]].robots) or "no tasks"
+                raise SettingError(f"{self.names[0]} has no {task}: it has {robots}.")
 
     def plans(self, name: str) -> list[Plan]:
         """The runs asked for."""
@@ -71,7 +72,11 @@ class Request:
         return ("" if version == "v1" else f"-{version}") + own
 
     def curves(self) -> list[Curve]:
-        return load_all(self.out / "runs")
+        return load_all(self.out / "runs")[0]
+
+    def left_out(self) -> list[str]:
+        """A sentence for each file that is damaged."""
+        return load_all(self.out / "runs")[1]
 
     def to_do(self) -> list[Plan]:
         """The runs that are missing, in the targets' order, each once."""
@@ -133,11 +138,11 @@ def _write_figure(request: Request, name: str, curves: list[Curve], version: str
         groups = {task: {v: tables.pick(curves, task, v, seeds) for v in variants(task)} for task in tasks}
         return _save_plot(out, f"figure2{suffix}", lambda kind: plots.three_seeds(groups, kind))
     what = "seeds" if name == "figure3" else "runs"
-    files = _save_plot(out, f"{name}{suffix}", lambda kind: plots.percentiles(by_task, caps, kind, what=what))
+    wanted = {task: sum(one.task == task for one in plans) for task in tasks}
+    files = _save_plot(out, f"{name}{suffix}", lambda kind: plots.percentiles(by_task, wanted, caps, kind, what=what))
     if name == "figure3":
         files += _save_table(out, f"figure3-numbers{suffix}", tables.many_seeds(curves, tasks, seeds, caps))
         return files + _save_plot(out, f"figure3-profiles{suffix}", lambda kind: plots.profiles(by_task, caps, kind))
-    wanted = {task: sum(one.task == task for one in plans) for task in tasks}
     files += _save_table(out, f"figure4-plane{suffix}", tables.plane(by_task, seeds, caps))
     return files + _save_table(out, f"figure4-numbers{suffix}", tables.sensitivity(by_task, wanted, caps))
 
@@ -152,7 +157,7 @@ def _save_plot(out: Path, name: str, draw_it: Callable[[str], bytes]) -> list[Pa
 
 
 def _write(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_atomic(path, content)
     return path
 

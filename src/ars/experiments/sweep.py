@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from ars.config import VARIANTS, whole_number
+from ars.config import VARIANTS, finite_number, whole_number
 from ars.errors import SettingError
 from ars.experiments.crew import Order
 from ars.experiments.plans import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, found
@@ -34,6 +34,8 @@ def points(task: str, variant: str, axes: Sequence[str]) -> list[Preset]:
             raise SettingError(f"grid = paper needs one of the paper's robots, and {task} is none.")
         top = VARIANTS[variant].top_directions
         return [point for point in grid(robot) if top or point.b == point.N]
+    if "paper" in axes:
+        raise SettingError("grid = paper is the whole grid: give it alone.")
     values: dict[str, list[float]] = {}
     for axis in axes:
         name, equals, text = axis.partition("=")
@@ -42,7 +44,8 @@ def points(task: str, variant: str, axes: Sequence[str]) -> list[Preset]:
         try:
             values[name] = [NAMES[name](value) for value in text.split(",")]
         except ValueError as error:
-            raise SettingError(f"grid = {axis!r} must list numbers, for example alpha=0.01,0.02.") from error
+            kind, example = ("numbers", "0.01,0.02") if NAMES[name] is float else ("whole numbers", "4,8")
+            raise SettingError(f"grid = {axis!r} must list {kind}, for example {name}={example}.") from error
     result = []
     for combination in product(*values.values()):
         point = Preset(**base._asdict() | dict(zip(values, combination, strict=True)))
@@ -50,6 +53,8 @@ def points(task: str, variant: str, axes: Sequence[str]) -> list[Preset]:
         if "b" not in values and (all_directions or point.b > point.N):  # b is the preset's there, not the user's
             point = point._replace(b=point.N)
         result.append(point)
+    if {"N", "b"} <= values.keys():  # as in the paper's grids: the combinations that there are
+        result = [point for point in result if point.b <= point.N] or result
     return list(dict.fromkeys(result))
 
 
@@ -84,8 +89,14 @@ class Study:
         return [Order(plan, self.folder / "runs", self.folder / "curves") for plan in self.plans()]
 
     def curves(self) -> list[Curve]:
-        """Those of its runs that are there."""
-        return found(self.plans(), load_all(self.folder / "curves"))
+        """Those of its runs that are there, up to its cap and threshold."""
+        until = self.goal if self.until_goal else None
+        there = found(self.plans(), load_all(self.folder / "curves")[0])
+        return [curve.up_to(self.episodes, until) for curve in there]
+
+    def left_out(self) -> list[str]:
+        """A sentence for each file that is damaged."""
+        return load_all(self.folder / "curves")[1]
 
     def final(self, point: Preset, seeds: Sequence[int]) -> "Study":
         """The chosen point alone, on other seeds."""
@@ -109,7 +120,7 @@ def study(
     robot = robot_of(task)
     if episodes is None and robot is None:
         raise SettingError(f"{task} has no cap of its own: give --episodes.")
-    goal = paper_threshold(task) if threshold is None else threshold
+    goal = paper_threshold(task) if threshold is None else finite_number("threshold", threshold)
     if until_threshold and goal is None:
         raise SettingError(f"{task} has no threshold of its own: give --threshold.")
     folder = out or Path("runs") / f"sweep-{safe_name(task)}"

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ars.config import LARGEST, whole_number
 from ars.errors import ArsError, FileError, WorkerError
-from ars.files import read_bytes, read_json, write_json
+from ars.files import make_folder, one_line, read_bytes, read_json, write_json
 from ars.lqr import report
 from ars.lqr.lspi import Lspi, initial_controller
 from ars.lqr.nominal import Nominal
@@ -177,7 +177,7 @@ def read_results(path: Path, problem: Problem | None = None) -> list[Result]:
         for row in csv.DictReader(io.StringIO(read_bytes(path).decode())):
             trial = costs.setdefault(row["method"], {}).setdefault(int(row["trial"]), {})
             trial[int(row["timesteps"])] = float(row["relative_cost"])
-        return [
+        results = [
             Result(
                 method.name,
                 method.label,
@@ -188,8 +188,12 @@ def read_results(path: Path, problem: Problem | None = None) -> list[Result]:
             for method in (*paper, *ours)
             if method.name in costs
         ]
+        if not results:
+            raise ValueError("no method of the comparison is in it")
     except (ValueError, KeyError, TypeError, csv.Error) as error:
-        raise FileError(f"{path} is damaged: {error}.") from error
+        why = f"it has no {error}" if isinstance(error, KeyError) else one_line(error)
+        raise FileError(f"{path} is damaged ({why}): remove it, and `ars lqr --out {path.parent}` makes it.") from error
+    return results
 
 
 @dataclass(frozen=True)
@@ -244,10 +248,7 @@ class Block:
 
 def _claim(out: Path, description: dict[str, Any]) -> None:
     """The folder belongs to one comparison: another instance, budget or seed needs another folder."""
-    try:
-        (out / "blocks").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"Cannot make the folder {out}: {error.strerror or error}.") from error
+    make_folder(out / "blocks")
     path = out / "comparison.json"
     if path.exists():
         saved = read_json(path)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ars.config import Config
 from ars.errors import ArsError, FileError
-from ars.files import read_json, write_atomic
+from ars.files import make_folder, read_json, write_atomic
 from ars.presets import Preset
 from ars.report.run_files import read_records
 from ars.report.statistics import first_reach
@@ -77,6 +77,23 @@ class Curve:
         """Whether it is known if it gets there within the cap: it has, the cap is spent, or it diverged."""
         return self.failed or self.best >= threshold or self.episodes >= cap
 
+    def up_to(self, episodes: int, until: float | None = None) -> "Curve":
+        """As if it had ended at this cap, or at the first evaluation of `until`: another command's run may have gone
+        further, and the answer must not depend on it. Its timesteps and seconds are then those of the last evaluation
+        that is left."""
+        last = -(-episodes // (2 * self.config.N))  # iterations; the one that passes the cap counts
+        if until is not None:
+            last = int(min(last, self.reach(until, "iteration")))
+        if self.iterations <= last:
+            return self
+        kept = self.evaluations["iteration"] <= last
+        columns = {name: column[kept] for name, column in self.evaluations.items()}
+        timesteps, seconds = (columns[name][-1] if kept.any() else 0 for name in ("timesteps", "seconds"))
+        return replace(
+            self, status="finished", iterations=last, episodes=2 * self.config.N * last, timesteps=int(timesteps),
+            seconds=float(seconds), evaluations=columns, sigma_R=self.sigma_R[:last],
+        )  # fmt: skip
+
     def save(self, path: Path) -> None:
         """One column a line, so that a person can read it and a diff stays small."""
         value = {
@@ -94,7 +111,7 @@ class Curve:
             "sigma_R": [float(f"{value:.5g}") for value in self.sigma_R],
         }
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}" for name, entry in value.items())
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_atomic(path, f"{{\n{lines}\n}}\n".encode())
 
 
@@ -118,10 +135,13 @@ def fullest(curves: Iterable[Curve], enough: Callable[[Curve], bool] = lambda cu
 
 def save_if_further(curve: Curve, path: Path) -> None:
     """Never replace a run's file by one that knows less: not as far, or not that it failed there."""
-    if path.exists():
-        known = load(path)
-        if known.episodes > curve.episodes or (known.episodes == curve.episodes and known.failed):
-            return
+    try:
+        known = load(path) if path.exists() else None
+    except FileError:  # set aside, not lost
+        path.rename(path.with_name(f"{path.name}.damaged"))
+        known = None
+    if known and (known.episodes > curve.episodes or (known.episodes == curve.episodes and known.failed)):
+        return
     curve.save(path)
 
 
@@ -147,9 +167,15 @@ def load(path: Path) -> Curve:
         raise FileError(f"{path} is not a run's curve: {error}") from error
 
 
-def load_all(folder: Path) -> list[Curve]:
-    """Every curve of a folder, by name."""
-    return [load(path) for path in sorted(folder.glob("*.json"))]
+def load_all(folder: Path) -> tuple[list[Curve], list[str]]:
+    """Every curve of a folder, by name, and a sentence for each file that is none: one must not hide the others."""
+    curves, problems = [], []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            curves.append(load(path))
+        except FileError as error:
+            problems.append(f"{str(error).rstrip('.')}; remove it, and its run is made again.")
+    return curves, problems
 
 
 def from_run(folder: Path, status: str | None = None) -> Curve:

@@ -2,6 +2,7 @@
 
 import io
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ def sigma_R(curves: Sequence[Curve], kind: str) -> bytes:
             axes[0].plot(iterations, curve.sigma_R, color=f"C{i}", linewidth=1, label=label)
         axes[0].set_xlabel("iteration")
         axes[0].set_ylabel(r"$\sigma_R$")
-        axes[0].set_title("σ_R of the rewards of each iteration")
+        axes[0].set_title(r"$\sigma_R$ of the rewards of each iteration")
         _legend(axes[0])
         return _render(figure, kind)
 
@@ -67,20 +68,22 @@ def _mean_and_deviation(ax: Axes, variant: str, curves: Sequence[Curve]) -> None
         return
     diverged = sum(c.failed for c in curves)  # their rewards have no bounds: said, not drawn
     curves = [c for c in curves if not c.failed]
-    label = f"{variant}, {len(curves)} seed{'s' if len(curves) != 1 else ''}"
-    label += f" ({diverged} more diverged)" if diverged else ""
     color = COLORS[variant]
     if not curves:
-        ax.plot([], [], color=color, label=label)
+        ax.plot([], [], color=color, label=f"{variant}: {diverged} seed{'s' if diverged != 1 else ''} diverged")
         return
+    complete = [c for c in curves if c.status != "unfinished"]
+    under_way = len(curves) - len(complete)
+    curves = complete or curves  # one under way would cut the others' mean short
     ends = [c.evaluations["episodes"][-1] for c in curves]
     at = np.linspace(min(c.evaluations["episodes"][0] for c in curves), max(ends), POINTS)
     rows = np.array([_between(c, at) for c in curves])
     shown = np.isfinite(rows).all(axis=0)  # where all seeds have something to say
     at, rows = at[shown], rows[:, shown]
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
-    open_runs = sum(c.status == "unfinished" for c in curves)
-    label += f" ({open_runs} unfinished)" if open_runs else ""
+    more = [f"{count} {what}" for count, what in ((diverged, "more diverged"), (under_way, "under way")) if count]
+    label = f"{variant}, {len(curves)} seed{'s' if len(curves) != 1 else ''}"
+    label += f" ({', '.join(more)})" if more else ""
     ax.plot(at, mean, color=color, linewidth=1.3, label=label)
     ax.fill_between(at, mean - deviation, mean + deviation, color=color, alpha=0.18, linewidth=0)
 
@@ -91,8 +94,11 @@ def _between(curve: Curve, at: st.FloatArray) -> st.FloatArray:
     return found
 
 
-def percentiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str, *, what: str) -> bytes:
-    """Figures 3 and 4: task → runs; median and bands of percentiles. A run that ended at the threshold stays there."""
+def percentiles(
+    groups: dict[str, list[Curve]], wanted: dict[str, int], caps: dict[str, int], kind: str, *, what: str
+) -> bytes:
+    """Figures 3 and 4: task → runs, of so many; median and bands of percentiles. A run that ended at the threshold
+    stays there."""
     done = {
         task: [c for c in curves if c.rewards.size and c.settled(THRESHOLDS[paper_robot(task)], caps[task])]
         for task, curves in groups.items()
@@ -113,7 +119,7 @@ def percentiles(groups: dict[str, list[Curve]], caps: dict[str, int], kind: str,
                 _bands(ax, at, rows)
             rate = st.success_rate([c.reach(threshold) for c in curves])
             variants = ", ".join(sorted({c.config.variant for c in curves}))
-            count = f"{len(curves)} {what if len(curves) != 1 else what.removesuffix('s')}"
+            count = f"{len(curves)} of {wanted[task]} {what}" if len(curves) < wanted[task] else f"{len(curves)} {what}"
             ax.set_title(f"{task} ({variants}): {count}, {rate:.0%} reach {threshold:g}")
             _legend(ax)
         without = ", ".join(task for task in done if task not in shown)
@@ -201,7 +207,7 @@ def _empty(ax: Axes, why: str) -> None:
     """Said instead of an axis that measures nothing."""
     ax.clear()
     ax.set_axis_off()
-    ax.text(0.5, 0.5, why, ha="center", transform=ax.transAxes, color="#777777")
+    ax.text(0.5, 0.5, textwrap.fill(why, 50), ha="center", transform=ax.transAxes, color="#777777")
 
 
 def _render(figure: Figure, kind: str) -> bytes:

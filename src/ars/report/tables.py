@@ -236,8 +236,9 @@ def table5(curves: Sequence[Curve], tasks: Sequence[str], seeds: Sequence[int]) 
         made = f"{best.config.variant}, seed {best.config.seed}"
         rows.append([task, f"{best.best:.0f}", printed, made, str(len(group))])
     note = (
-        "The best evaluation, by 100 rollouts, of any run on the three seeds; the paper took it over its whole grids "
-        "and trained for longer. A maximum over more runs is larger by chance: the last column says over how many."
+        f"The best evaluation, by 100 rollouts, of any run on seeds {', '.join(map(str, seeds))}; the paper took it "
+        "over its whole grids and trained for longer. A maximum over more runs is larger by chance: the last column "
+        "says over how many."
     )
     columns = ["task", "ours", "the paper's", "by", "runs"]
     return Table("Table 5: maximum average reward achieved", columns, rows, (note,))
@@ -275,6 +276,8 @@ def table6(curves: Sequence[Curve], task: str, seeds: Sequence[int]) -> Table:
         [(more, median)] = _minutes(group, (50,))
         cells = f"{more}{median:.0f} min", f"≤ {median / 60:.1f} h{' so far' if more else ''}"
         rows.append([f"ours, V2, {len(group)} of {len(seeds)} seeds", group[0].machine, "1", *cells])
+    else:
+        rows.append(["ours, V2", *[NOTHING] * 4])
     columns = ["algorithm", "machine", "CPUs", "median time", "CPU time"]
     return Table(f"Table 6: time to 6000 on {task}", columns, rows, (OUR_TIME, *_progress(group)))
 
@@ -290,6 +293,8 @@ def table7(curves: Sequence[Curve], task: str, seeds: Sequence[int]) -> Table:
     if group:
         cells = [f"{more}{minutes:.0f}" for more, minutes in _minutes(group, PERCENTILES)]
         rows.append([f"ours, V2, {len(group)} of {len(seeds)} seeds", group[0].machine, "1", *cells])
+    else:
+        rows.append(["ours, V2", *[NOTHING] * (2 + len(PERCENTILES))])
     columns = ["algorithm", "machine", "CPUs", *(f"{percent}th" for percent in PERCENTILES)]
     return Table(f"Table 7: minutes to 6000 on {task}, by percentile", columns, rows, (OUR_TIME, *_progress(group)))
 
