@@ -342,7 +342,8 @@ def _print_ranking(rows: "Sequence[Row]", goal: float | None) -> None:
     arrivals = () if goal is None else ("reached", f"episodes to {goal:g}")
     table = Table("alpha", "nu", "N", "b", "seeds", *arrivals, "best reward", box=SIMPLE_HEAD, padding=0)
     for row in rows:
-        mean = "never" if math.isinf(row.mean_episodes) else f"{row.mean_episodes:.0f}"
+        none = "not by all" if row.reached else "never"
+        mean = none if math.isinf(row.mean_episodes) else f"{row.mean_episodes:.0f}"
         best = "–" if math.isinf(row.mean_best) else f"{row.mean_best:.1f}"
         cells = (f"{value:g}" for value in row.point)
         table.add_row(*cells, str(row.seeds), *(() if goal is None else (str(row.reached), mean)), best)
