@@ -55,9 +55,9 @@ def test_a_run_that_diverged_leaves_the_others_room() -> None:
 def test_a_run_under_way_does_not_cut_the_mean_of_the_others_short() -> None:
     begun = curve([0, 1], seed=9, status="unfinished")
     text = plots.three_seeds({"Hopper-v1": {"V2-t": [*HOPPERS, begun]}}, "svg").decode()
-    assert "V2-t, 8 seeds (1 under way)" in text
+    assert "V2-t, 8 seeds (1 more under way)" in text
     assert ">400<" in text.replace(" ", "")  # the axis goes on to 480 episodes
-    assert "V2-t, 1 seed (1 under way)" in plots.three_seeds({"Hopper-v1": {"V2-t": [begun]}}, "svg").decode()
+    assert "V2-t, 1 seed (under way)" in plots.three_seeds({"Hopper-v1": {"V2-t": [begun]}}, "svg").decode()
 
 
 def test_a_run_that_ended_at_the_threshold_and_one_that_went_on_look_alike() -> None:

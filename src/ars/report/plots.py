@@ -81,7 +81,9 @@ def _mean_and_deviation(ax: Axes, variant: str, curves: Sequence[Curve]) -> None
     shown = np.isfinite(rows).all(axis=0)  # where all seeds have something to say
     at, rows = at[shown], rows[:, shown]
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
-    more = [f"{count} {what}" for count, what in ((diverged, "more diverged"), (under_way, "under way")) if count]
+    more = [f"{diverged} more diverged"] if diverged else []
+    if under_way:
+        more.append(f"{under_way} more under way" if complete else "under way")
     label = f"{variant}, {len(curves)} seed{'s' if len(curves) != 1 else ''}"
     label += f" ({', '.join(more)})" if more else ""
     ax.plot(at, mean, color=color, linewidth=1.3, label=label)
@@ -120,7 +122,7 @@ def percentiles(
             rate = st.success_rate([c.reach(threshold) for c in curves])
             variants = ", ".join(sorted({c.config.variant for c in curves}))
             count = f"{len(curves)} of {wanted[task]} {what}" if len(curves) < wanted[task] else f"{len(curves)} {what}"
-            ax.set_title(f"{task} ({variants}): {count}, {rate:.0%} reach {threshold:g}")
+            ax.set_title(f"{task} ({variants})\n{count}, {rate:.0%} reach {threshold:g}")
             _legend(ax)
         without = ", ".join(task for task in done if task not in shown)
         if not shown:
