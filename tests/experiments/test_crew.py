@@ -12,7 +12,7 @@ import pytest
 
 import ars
 from ars.errors import FileError
-from ars.experiments.cost import costs
+from ars.experiments.cost import costs, still_to_pay
 from ars.experiments.crew import Order, collect, run, run_all, run_all_on_ray, share_done, to_do
 from ars.experiments.plans import Plan, found, missing
 from ars.report.curves import from_run, load
@@ -238,6 +238,13 @@ def test_the_cost_of_an_environment_is_measured_where_it_can_do_no_harm() -> Non
     assert 0 < found[plans[1]] < 21.0
 
 
+def test_what_a_run_under_way_has_done_is_not_to_be_paid_again() -> None:
+    plan = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=640)
+    begun, other = curve([1.0], status="unfinished"), curve([1.0, 2.0], eval_episodes=10)  # 160; and another run folder
+    assert still_to_pay({plan: 100.0}, [begun, other]) == {plan: 75.0}
+    assert still_to_pay({plan: 100.0}, []) == {plan: 100.0}
+
+
 def test_a_damaged_small_file_is_mended_from_the_run_folder(tmp_path: Path) -> None:
     [order] = orders(tmp_path, PLAN)
     run(order)
@@ -263,4 +270,4 @@ def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
     for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=order.kept):
         pass
     (order.kept / "checkpoint.npz").write_bytes(b"no")
-    assert f"a copy of {order.kept}" in run(order)
+    assert f"the run goes on from {order.kept}" in run(order)

@@ -93,7 +93,7 @@ def test_a_grid_over_N_and_b_has_the_combinations_that_there_are() -> None:
 def test_runs_that_went_further_do_not_change_the_answer(tmp_path: Path) -> None:
     asked = study("Hopper-v1", seeds=(1,), episodes=320, out=tmp_path, threshold=5.0)
     curve([1, 2, 9], seed=1).save(tmp_path / "curves" / "longer.json")
-    [found] = asked.curves()
+    [found], _ = asked.results()
     assert (found.episodes, found.best) == (320, 2.0)
     assert ranking([found], 5.0, 1)[0].reached == 0
 

@@ -187,16 +187,17 @@ def sweep(
         drawn = f", drawn from [0, {below}) by master seed {master_seed}" if seed_list is None else ""
         print(f"Seeds {', '.join(map(str, chosen))}{drawn}.")
         outcomes = crew.run(tuning.orders())
-        _print_left_out(tuning.left_out())
-        rows = ranking(tuning.curves(), tuning.goal, len(chosen), tuning.points())
-        spent = rollouts(tuning.curves())
+        curves, problems = tuning.results()
+        _print_left_out(problems)
+        rows, spent = ranking(curves, tuning.goal, len(chosen), tuning.points()), rollouts(curves)
         write_atomic(tuning.folder / "sweep.csv", table(rows).encode())
         _print_ranking(rows, tuning.goal)
         print(f"Rollouts: {spent[0]} of training, {spent[1]} of evaluation. The table is {tuning.folder}/sweep.csv.")
-        if others and tuning.curves():  # a run that failed counts as one that never arrived
+        if others and curves:  # a run that failed counts as one that never arrived
             final = tuning.final(rows[0].point, others)
             outcomes += crew.run(final.orders())
-            rows, used = ranking(final.curves(), tuning.goal, len(others), final.points()), rollouts(final.curves())
+            curves, _ = final.results()  # what could not be read has been said
+            rows, used = ranking(curves, tuning.goal, len(others), final.points()), rollouts(curves)
             write_atomic(tuning.folder / "final.csv", table(rows).encode())
             print(f"The chosen point on seeds that tuning has not seen, {', '.join(map(str, others))} (final.csv):")
             _print_ranking(rows, tuning.goal)
@@ -291,15 +292,14 @@ def reproduce(
 
 def _print_costs(request: "Request", todo: "Sequence[Plan]", cores: int, lqr_to_do: bool) -> "dict[Plan, float]":
     """What is there of each target, and what the rest takes on this machine; returns the cost of each run."""
-    from ars.experiments.cost import costs, in_words, on_cores
-    from ars.experiments.plans import missing, run_name
+    from ars.experiments.cost import costs, in_words, on_cores, still_to_pay
+    from ars.experiments.plans import missing
 
     def need(seconds: Collection[float]) -> str:
         return f"about {in_words(sum(seconds))} of one core, {in_words(on_cores(seconds, cores))} on {cores}"
 
     found, curves = costs(todo), request.curves()
-    done = {run_name(curve.config): curve.episodes for curve in curves}
-    left = {plan: cost * (1 - min(1.0, done.get(plan.name, 0) / plan.episodes)) for plan, cost in found.items()}
+    left = still_to_pay(found, curves)
     for name in request.names:
         if name == "figure5":
             print(f"{name:8} {'about 10 min of one core (ars lqr)' if lqr_to_do else 'nothing to run'}")

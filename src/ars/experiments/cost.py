@@ -3,7 +3,7 @@
 import multiprocessing
 import signal
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
 from multiprocessing.connection import Connection
 
@@ -12,9 +12,10 @@ import numpy as np
 from ars.errors import ArsError
 from ars.executors import Batch, run_one
 from ars.executors.processes import end_with_parent
-from ars.experiments.plans import EVAL_EVERY, Plan
+from ars.experiments.plans import EVAL_EVERY, Plan, run_name
 from ars.noise import Stream
 from ars.presets import robot_of
+from ars.report.curves import Curve
 from ars.tasks import make
 
 SECONDS = 0.3  # of measurement a task
@@ -48,6 +49,12 @@ def costs(plans: Iterable[Plan]) -> dict[Plan, float]:
         evaluated = iterations // EVAL_EVERY * one.eval_episodes
         found[one] = (one.episodes + evaluated) * speeds[one.task]
     return found
+
+
+def still_to_pay(costs: Mapping[Plan, float], curves: Iterable[Curve]) -> dict[Plan, float]:
+    """Without what runs under way have done."""
+    done = {run_name(curve.config): curve.episodes for curve in curves}
+    return {plan: cost * (1 - min(1.0, done.get(plan.name, 0) / plan.episodes)) for plan, cost in costs.items()}
 
 
 def _apart(task: str) -> float:

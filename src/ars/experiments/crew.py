@@ -133,8 +133,12 @@ def run(order: Order) -> str:
             status = f"diverged: {error}"
         save_if_further(from_run(order.folder, status), order.file)
     except ArsError as error:
-        copied = isinstance(error, FileError) and order.kept.is_dir()
-        return f"{error} (The run began as a copy of {order.kept}.)" if copied else str(error)
+        if isinstance(error, FileError) and order.kept.is_dir():
+            return (
+                f"{error} If it is damaged: without {order.folder} the run goes on from {order.kept}, without both "
+                "from the beginning."
+            )
+        return str(error)
     except (OSError, shutil.Error) as error:
         return f"Cannot keep the run in {order.folder}: {one_line(error)}."
     return ""

@@ -88,15 +88,11 @@ class Study:
     def orders(self) -> list[Order]:
         return [Order(plan, self.folder / "runs", self.folder / "curves") for plan in self.plans()]
 
-    def curves(self) -> list[Curve]:
-        """Those of its runs that are there, up to its cap and threshold."""
+    def results(self) -> tuple[list[Curve], list[str]]:
+        """Those of its runs that are there, up to its cap and threshold; a sentence for each file that is damaged."""
         until = self.goal if self.until_goal else None
-        there = found(self.plans(), load_all(self.folder / "curves")[0])
-        return [curve.up_to(self.episodes, until) for curve in there]
-
-    def left_out(self) -> list[str]:
-        """A sentence for each file that is damaged."""
-        return load_all(self.folder / "curves")[1]
+        curves, problems = load_all(self.folder / "curves")
+        return [curve.up_to(self.episodes, until) for curve in found(self.plans(), curves)], problems
 
     def final(self, point: Preset, seeds: Sequence[int]) -> "Study":
         """The chosen point alone, on other seeds."""
