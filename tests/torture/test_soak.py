@@ -19,7 +19,7 @@ SWIMMER = {"N": 1, "H": 5, "eval_every": 100, "eval_episodes": 1, "seed": 1}
 DRIFT = {"N": 1, "eval_every": 20, "eval_episodes": 1, "seed": 1}
 SOAKS: dict[str, tuple[str, dict[str, Any], int]] = {
     "threads": ("Swimmer-v5", SWIMMER, size(800, 20_000)),
-    "processes": ("small_envs:Drift", DRIFT, size(200, 4000)),
+    "processes": ("small_envs:Drift", DRIFT, size(1000, 4000)),
 }
 if FIGURES is not None:  # too short a run would show nothing: Ray's own processes need a while to settle
     SOAKS["ray"] = "small_envs:Drift", DRIFT, 2500
@@ -75,7 +75,8 @@ def test_a_long_run_stays_small(kind: str, tmp_path: Path, figure: Callable[...,
     reader.look()
     assert reader.iterations == iterations
     done, held, opened = (np.array(column, dtype=float) for column in zip(*samples, strict=True))
-    late = (done >= (0.5 if kind == "ray" else 0.2) * iterations) & (done <= 0.98 * iterations)
+    # A worker may still be importing while the other does the first hundred iterations: the second half is settled.
+    late = (done >= 0.5 * iterations) & (done <= 0.98 * iterations)
     assert late.sum() >= 5
     slope = float(np.polyfit(done[late], held[late], 1)[0]) * iterations  # MB over the whole run
     assert slope < (8.0 if kind == "ray" else 3.0)
