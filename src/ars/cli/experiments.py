@@ -253,6 +253,8 @@ def reproduce(
         again.names(target), out, ",".join(tasks).split(",") if tasks else None, listed, seeds, to_cap
     )
     request.check()
+    if draw and not out.is_dir():
+        raise SettingError(f"out = {out} is no folder: give the one that has the results, or run this beside results/.")
 
     outcomes: list[Outcome] = []
     if not draw:
