@@ -26,14 +26,17 @@ MOST = 3  # policies a task
 
 
 def candidates(runs: Path) -> dict[str, list[tuple[Path, Curve]]]:
-    """Task → (best.npz, curve), best first, one for each seed."""
+    """Task → (best.npz, curve), best first, one for each seed. Evaluations of fewer than 100 rollouts are more luck:
+    they count only where no run with 100 has reached the threshold."""
     found: dict[str, list[tuple[Path, Curve]]] = {}
     for folder in sorted(path.parent for path in runs.glob("*/best.npz")):
         curve = from_run(folder)
-        if robot_of(curve.config.task) and curve.config.eval_episodes >= EPISODES:  # fewer rollouts are more luck
+        if robot_of(curve.config.task):
             found.setdefault(curve.config.task, []).append((folder / "best.npz", curve))
-    for task, group in found.items():
-        group.sort(key=lambda entry: -entry[1].best)
+    for task, every in found.items():
+        whole = [entry for entry in every if entry[1].config.eval_episodes >= EPISODES]
+        arrived = any(curve.best >= (threshold(task) or -math.inf) for _, curve in whole)
+        group = sorted(whole if arrived else every, key=lambda entry: -entry[1].best)
         seeds: dict[int, tuple[Path, Curve]] = {}
         for entry in group:
             seeds.setdefault(entry[1].config.seed, entry)
@@ -55,7 +58,10 @@ def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
             shipped[name] = {
                 "task": task,
                 "variant": curve.config.variant,
-                **{symbol: getattr(curve.config, symbol) for symbol in ("alpha", "nu", "N", "b", "seed")},
+                **{
+                    symbol: getattr(curve.config, symbol)
+                    for symbol in ("alpha", "nu", "N", "b", "seed", "eval_episodes")
+                },
                 "iteration": policy.task["iteration"],
                 "evaluation": fresh,
                 "versions": policy.task["versions"],
