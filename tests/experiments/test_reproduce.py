@@ -1,6 +1,7 @@
 """The paper's targets: what each needs, and that each is drawn from small files alone."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from ars.errors import SettingError
 from ars.experiments.cost import costs, in_words, on_cores
 from ars.experiments.plans import CAPS, Plan, plan
 from ars.experiments.reproduce import Request, draw, names, write_index
-from ars.experiments.targets import TARGETS, chosen, variants
+from ars.experiments.targets import TARGETS, chosen, seeds_of, variants
 from curve_maker import curve
 
 
@@ -76,6 +77,15 @@ def test_narrowing_runs_less_and_draws_the_whole_target(tmp_path: Path) -> None:
     assert "Hopper-v5" in own.read_text()
     with pytest.raises(SettingError, match="table2 has no Ant-v1"):
         Request(["table2"], tmp_path, ["Ant-v1"]).check()
+
+
+def test_figure_1_shows_the_papers_seeds_before_others(tmp_path: Path) -> None:
+    others = seeds_of("table6")[1:4]
+    for seed in (*others, 237, 1):  # 1 is of no target
+        curve([0, 1], task="Humanoid-v1", variant="V2", seed=seed).save(tmp_path / "runs" / f"{seed}.json")
+    [svg] = [path for path in draw(Request(["figure1"], tmp_path), "figure1") if path.suffix == ".svg"]
+    named = re.findall(r"seed (\d+)", svg.read_text())
+    assert list(map(int, named)) == [237, *others[:2]]
 
 
 def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from ars.presets import paper_robot
 from ars.report import tables
 from ars.report.curves import Curve, load_all
 
+FIGURE_1_RUNS = 3
 LQR_TRIALS, LQR_BUDGET, LQR_SEED = 100, 1_000_000, 0
 
 
@@ -131,8 +132,10 @@ def _write_figure(request: Request, name: str, curves: list[Curve], version: str
     tasks, plans = request.robots(name, version), request.drawn(name, version)
     there, caps = found(plans, curves), _caps(tasks)
     by_task = {task: [c for c in there if c.config.task == task] for task in tasks}
-    if name == "figure1":
-        runs = [curve for task in tasks for curve in tables.pick(curves, task, "V2", seeds)]
+    if name == "figure1":  # the paper shows one run; of those that are there we show a few
+        shown = request.seeds or (*seeds, *seeds_of("table6"))
+        runs = [curve for task in tasks for curve in tables.pick(curves, task, "V2", shown)]
+        runs = sorted(runs, key=lambda curve: shown.index(curve.config.seed))[:FIGURE_1_RUNS]
         return _save_plot(out, f"figure1{suffix}", lambda kind: plots.sigma_R(runs, kind))
     if name == "figure2":
         groups = {task: {v: tables.pick(curves, task, v, seeds) for v in variants(task)} for task in tasks}
