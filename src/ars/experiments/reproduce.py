@@ -144,7 +144,7 @@ def _write_figure(request: Request, name: str, curves: list[Curve], version: str
     wanted = {task: sum(one.task == task for one in plans) for task in tasks}
     files = _save_plot(out, f"{name}{suffix}", lambda kind: plots.percentiles(by_task, wanted, caps, kind, what=what))
     if name == "figure3":
-        files += _save_table(out, f"figure3-numbers{suffix}", tables.many_seeds(curves, tasks, seeds, caps))
+        files += _save_table(out, f"figure3-numbers{suffix}", tables.many_seeds(there, tasks, seeds, caps))
         return files + _save_plot(out, f"figure3-profiles{suffix}", lambda kind: plots.profiles(by_task, caps, kind))
     files += _save_table(out, f"figure4-plane{suffix}", tables.plane(by_task, seeds, caps))
     return files + _save_table(out, f"figure4-numbers{suffix}", tables.sensitivity(by_task, wanted, caps))

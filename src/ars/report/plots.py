@@ -119,10 +119,11 @@ def percentiles(
                     ax.plot(at, row, color=BLUE, linewidth=0.9, alpha=0.7, label="each run" if i == 0 else None)
             else:
                 _bands(ax, at, rows)
-            rate = st.success_rate([c.reach(threshold) for c in curves])
+            arrived = [c.reach(threshold) for c in curves]
+            rate = f"{st.success_rate(arrived):.0%}" if len(curves) >= ENOUGH else np.isfinite(arrived).sum()
             variants = ", ".join(sorted({c.config.variant for c in curves}))
             count = f"{len(curves)} of {wanted[task]} {what}" if len(curves) < wanted[task] else f"{len(curves)} {what}"
-            ax.set_title(f"{task} ({variants})\n{count}, {rate:.0%} reach {threshold:g}")
+            ax.set_title(f"{task} ({variants})\n{count}, {rate} reach {threshold:g}")
             _legend(ax)
         without = ", ".join(task for task in done if task not in shown)
         if not shown:
