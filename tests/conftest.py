@@ -12,6 +12,8 @@ HERE = str(Path(__file__).parent)
 if HERE not in sys.path:  # so that worker processes find small_envs too: they inherit the path
     sys.path.insert(0, HERE)
 
+pytest_plugins = ["looking_fixtures"]  # small runs, a browser, OpenGL: for the tests that look
+
 settings.register_profile("ars", deadline=None, database=None, derandomize=True, max_examples=60)
 settings.load_profile("ars")
 

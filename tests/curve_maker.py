@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ars.curves import Curve
 from ars.presets import make_config
-from ars.report.curves import Curve
 from ars.stopping import Stop
 
 

@@ -73,7 +73,7 @@ def _iteration(monkeypatch: pytest.MonkeyPatch, variant: str, deltas: list[list[
         return np.array([deltas[k]])
 
     monkeypatch.setattr(training, "direction", direction)
-    monkeypatch.setattr(executors, "direction", direction)
+    monkeypatch.setattr(executors.batch, "direction", direction)
     # seen: mu = (1, 2), Sigma_diag = (1, 4), sigma = (1, 2)
     seen = Moments(np.asarray(2), np.array([1.0, 2.0]), np.array([2.0, 8.0]))
     config = Config(

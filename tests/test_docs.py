@@ -5,8 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from ars.experiments.pages import refresh
+from tools.pages import refresh
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -26,9 +25,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_tables_in_pages_are_those_of_the_results(page: str) -> None:
     text = (ROOT / page).read_text()
     assert text.count("<!-- end -->") >= 1
-    assert refresh(text, ROOT / "results") == text, (
-        "run: python -m ars.experiments.pages results docs/results.md README.md"
-    )
+    assert refresh(text, ROOT / "results") == text, "run: python -m tools.pages results docs/results.md README.md"
 
 
 def names_of_the_map() -> list[str]:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import ars
+from ars.curves import load_all
 from ars.errors import FileError
 from ars.policies import FOLDER, names, shipped
 from ars.presets import THRESHOLDS
-from ars.report.curves import load_all
 from ars.versions import versions
 
 SETTINGS = ("task", "variant", "alpha", "nu", "N", "b", "seed", "eval_episodes")
@@ -37,7 +37,7 @@ def test_evaluation_is_reproduced(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_a_policy_is_the_best_of_its_run_in_the_results(name: str) -> None:
-    """When results go on, python -m ars.experiments.shipping ships the better policies."""
+    """When results go on, python -m tools.shipping ships the better policies."""
     known = KNOWN[name]
     runs = [
         run

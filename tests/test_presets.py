@@ -8,7 +8,6 @@ import pytest
 from ars import presets
 from ars.config import VARIANTS
 from ars.errors import SettingError
-from ars.experiments import preset_trials
 from ars.presets import (
     DEFAULT_PRESET,
     DEFAULT_VARIANT,
@@ -20,6 +19,7 @@ from ars.presets import (
     preset,
     threshold,
 )
+from tools import preset_trials
 
 ROBOTS = ("Swimmer", "Hopper", "HalfCheetah", "Walker2d", "Ant", "Humanoid")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ars.lqr.statistics import Result, first, index_at, percentile, stabilising
+from ars.experiments.lqr.statistics import Result, first, index_at, percentile, stabilising
 
 NOMINAL = ("nominal-6", "nominal-302")
 LSPI = ("lspi-v1", "lspi-v2", "lspi-v1-undiscounted", "lspi-v2-undiscounted")

@@ -6,8 +6,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from ars.experiments import display as shown
-from ars.experiments.crew import Outcome
-from ars.experiments.plans import Plan
+from ars.experiments.engine import Outcome
+from ars.experiments.run_specs import Plan
 from curve_maker import curve
 
 ONE = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320)

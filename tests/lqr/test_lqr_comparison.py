@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from ars.errors import FileError, SettingError
-from ars.lqr import Problem, comparison, figure, report
-from ars.lqr.comparison import BLOCK, Progress, checkpoints, compare, extensions, methods
-from ars.lqr.statistics import Result, first, index_at, percentile, stabilising
+from ars.experiments.lqr import comparison, plots, report
+from ars.experiments.lqr.comparison import BLOCK, Progress, checkpoints, compare, extensions, methods
+from ars.experiments.lqr.statistics import Result, first, index_at, percentile, stabilising
+from ars.lqr import Problem
 
 SMALL: dict[str, Any] = {"trials": BLOCK + 2, "budget": 3000, "seed": 4}
 
@@ -41,8 +42,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two fast methods, and no plots: for what does not depend on them."""
     monkeypatch.setattr(comparison, "methods", lambda problem: methods(problem)[:2])
-    monkeypatch.setattr(figure, "stabilising", lambda *_: b"")
-    monkeypatch.setattr(figure, "relative_cost", lambda *_: b"")
+    monkeypatch.setattr(plots, "stabilising", lambda *_: b"")
+    monkeypatch.setattr(plots, "relative_cost", lambda *_: b"")
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_what_is_done_is_not_done_again(done: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from ars.lqr import comparison
+from ars.experiments.lqr import comparison
 
 def progress(step):
     if step.done == 3:

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from ars.config import Config
 from ars.executors import SerialExecutor
+from ars.experiments.lqr.comparison import Method, extensions, methods
+from ars.experiments.lqr.lspi import collect, features_of_next_state, improve, initial_controller, no_data, smat, svec
+from ars.experiments.lqr.nominal import estimate_dynamics, nominal_controller
+from ars.experiments.lqr.random_search import RandomSearch
+from ars.experiments.lqr.statistics import percentile, stabilising
 from ars.lqr import Problem, loops
-from ars.lqr.comparison import Method, extensions, methods
-from ars.lqr.lspi import collect, features_of_next_state, improve, initial_controller, no_data, smat, svec
-from ars.lqr.nominal import estimate_dynamics, nominal_controller
 from ars.lqr.problem import spectral_radius
-from ars.lqr.random_search import RandomSearch
-from ars.lqr.statistics import percentile, stabilising
 from ars.lqr.streams import LqrStream, draw, trial_seed
 from ars.records import State
 from ars.tasks.lqr import LqrTask

@@ -15,10 +15,10 @@ from ars.cli.common import OTHER, Address, Quiet, Where, Whole, Workers, app, ex
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
-    from ars.experiments.crew import Order, Outcome
-    from ars.experiments.plans import Plan
-    from ars.experiments.reproduce import Request
+    from ars.experiments.engine import Order, Outcome
+    from ars.experiments.run_specs import Plan
     from ars.experiments.sweep import Row
+    from ars.paper.reproduce import Request
 
 
 @Parameter(name="*")
@@ -54,8 +54,8 @@ class Crew:
         """Run what is not done yet, with a display; an interruption leaves everything saved. `known` are the costs, if
         they were measured before."""
         from ars.experiments.cost import costs
-        from ars.experiments.crew import run_all, run_all_on_ray, to_do
         from ars.experiments.display import display
+        from ars.experiments.engine import run_all, run_all_on_ray, to_do
 
         jobs = self.cores()
         orders = to_do(orders)
@@ -102,8 +102,8 @@ def lqr(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from ars.experiments.lqr.comparison import compare
     from ars.lqr import Problem
-    from ars.lqr.comparison import compare
 
     problem = Problem.load(instance) if instance else Problem.paper()
     folder = out or Path("runs") / f"lqr-seed{seed}"
@@ -160,7 +160,7 @@ def sweep(
     threshold: Annotated[float | None, Parameter(help="The goal; default: the paper's.")] = None,
     until_threshold: Annotated[bool, Parameter(help="End each run when it gets there.")] = False,
     out: Annotated[Path | None, Parameter(group=OTHER, help="Default: runs/sweep-TASK.")] = None,
-    crew: Crew = Crew(),  # noqa: B008 (frozen)
+    crew: Crew = Crew(),
 ) -> int:
     """Train on many seeds, and over a grid of hyperparameters, one single-threaded run a core.
 
@@ -233,15 +233,15 @@ def reproduce(
     to_cap: Annotated[bool, Parameter(help="Go on to the cap where a run would end at its threshold.")] = False,
     out: Annotated[Path, Parameter(group=OTHER, help="The results.")] = Path("results"),
     runs: Annotated[Path, Parameter(group=OTHER, help="The run folders, from which runs go on.")] = Path("runs/paper"),
-    crew: Crew = Crew(),  # noqa: B008 (frozen)
+    crew: Crew = Crew(),
 ) -> int:
     """Make a table or figure of the paper again: table1 … table7, figure1 … figure5, or all.
 
     It says what the missing runs cost on this machine, runs them, and draws what is there with the published values
     beside. Runs that are in the results already are not repeated; another --out with another --runs starts afresh.
     """
-    from ars.experiments import reproduce as again
-    from ars.experiments.crew import Order, collect
+    from ars.experiments.engine import Order, collect
+    from ars.paper import reproduce as again
 
     listed = None if seed_list is None else _seeds(seeds, seed_list)
     if dry_run and draw:
@@ -295,7 +295,7 @@ def reproduce(
 def _print_costs(request: "Request", todo: "Sequence[Plan]", cores: int, lqr_to_do: bool) -> "dict[Plan, float]":
     """What is there of each target, and what the rest takes on this machine; returns the cost of each run."""
     from ars.experiments.cost import costs, in_words, on_cores, still_to_pay
-    from ars.experiments.plans import missing
+    from ars.experiments.run_specs import missing
 
     def need(seconds: Collection[float]) -> str:
         return f"about {in_words(sum(seconds))} of one core, {in_words(on_cores(seconds, cores))} on {cores}"

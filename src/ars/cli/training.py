@@ -108,7 +108,7 @@ class Dashboards:
 
     def names(self) -> list[str]:
         """Those that were asked for, all installed."""
-        from ars.sinks import check_installed
+        from ars.dashboards import check_installed
 
         names = [f.name for f in fields(self) if getattr(self, f.name)]
         check_installed(names)
@@ -127,9 +127,9 @@ def train(
     /,
     *,
     out: Annotated[Path | None, Parameter(group=OTHER, help="The run folder; default: a new one in runs/.")] = None,
-    hyperparameters: Hyperparameters = Hyperparameters(),  # noqa: B008 (frozen)
-    rules: StopRules = StopRules(),  # noqa: B008
-    dashboards: Dashboards = Dashboards(),  # noqa: B008
+    hyperparameters: Hyperparameters = Hyperparameters(),
+    rules: StopRules = StopRules(),
+    dashboards: Dashboards = Dashboards(),
     workers: Workers = None,
     executor: Where = "local",
     address: Address = None,
@@ -163,8 +163,8 @@ def resume(
     run: Path,
     /,
     *,
-    rules: StopRules = StopRules(),  # noqa: B008
-    dashboards: Dashboards = Dashboards(),  # noqa: B008
+    rules: StopRules = StopRules(),
+    dashboards: Dashboards = Dashboards(),
     task: TaskName = None,
     workers: Workers = None,
     executor: Where = "local",
@@ -209,7 +209,7 @@ def evaluate(
     POLICY is a file, a run folder (its best policy), the name of a policy that comes with ars, or a file of the paper's
     authors or of sb3-contrib with its `--task`.
     """
-    from ars.imports import notes_of, open_policy
+    from ars.interop.imports import notes_of, open_policy
     from ars.training import evaluate
 
     opened = open_policy(policy, task)
@@ -237,7 +237,7 @@ def tasks(*, json: Json = False) -> int:
 
     Any Gymnasium id works too (`ars train CartPole-v1`), and `module:factory` for an environment of your own.
     """
-    from ars.tasks.listing import rows
+    from ars.catalogue import rows
 
     found = rows()
     if json:
@@ -275,8 +275,8 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     """Train with a display, and say where things are."""
     from rich.console import Console
 
+    from ars.dashboards import sinks
     from ars.progress import display
-    from ars.sinks import sinks
 
     out = Console(stderr=as_json, highlight=False, markup=False, emoji=False, soft_wrap=True)
     folder = session.run.path if session.run else Path()

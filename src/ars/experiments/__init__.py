@@ -1,1 +1,1 @@
-"""The paper's results, one file each: they read presets, train, skip what is done, and write small text files."""
+"""Many runs: what to run, running it side by side, and sweeps."""

@@ -9,13 +9,13 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
+from ars.curves import Curve
 from ars.errors import ArsError
 from ars.executors import Batch, run_one
 from ars.executors.processes import end_with_parent
-from ars.experiments.plans import EVAL_EVERY, Plan, run_name
+from ars.experiments.run_specs import EVAL_EVERY, Plan, run_name
 from ars.noise import Stream
 from ars.presets import robot_of
-from ars.report.curves import Curve
 from ars.tasks import make
 
 SECONDS = 0.3  # of measurement a task

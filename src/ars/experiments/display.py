@@ -10,8 +10,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
 from ars.experiments.cost import in_words
-from ars.experiments.crew import Outcome
-from ars.experiments.plans import Plan
+from ars.experiments.engine import Outcome
+from ars.experiments.run_specs import Plan
 
 COLUMNS = (  # in a narrow terminal the end of a name goes first, and the time left never
     TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),

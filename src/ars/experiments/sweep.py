@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
+from ars import statistics
 from ars.config import VARIANTS, finite_number, whole_number
+from ars.curves import Curve, load_all
 from ars.errors import SettingError
-from ars.experiments.crew import Order
-from ars.experiments.plans import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, found
+from ars.experiments.engine import Order
+from ars.experiments.run_specs import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, found
 from ars.files import safe_name
 from ars.presets import Preset, default_variant, grid, preset, robot_of
 from ars.presets import threshold as paper_threshold
-from ars.report import statistics
-from ars.report.curves import Curve, load_all
 
 NAMES = {"alpha": float, "nu": float, "N": int, "b": int}
 

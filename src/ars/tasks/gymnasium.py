@@ -16,7 +16,7 @@ from ars.files import one_line
 from ars.moments import Moments
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
-from ars.tasks import Rollout, define, locomotion, own
+from ars.tasks import Rollout, define, locomotion, user_code
 
 FloatArray = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def _make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
 
         locomotion.silence_mujoco()
         return paper_envs.make(name, **kwargs)
-    if ":" in name and (factory := own.load(name)) is not None:
+    if ":" in name and (factory := user_code.load(name)) is not None:
         env = factory(**kwargs)
         if not isinstance(env, gymnasium.Env):
             raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")

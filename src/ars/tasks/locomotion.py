@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ars.tasks import own
+from ars.tasks import user_code
 
 INFINITY = float("inf")
 
@@ -186,7 +186,7 @@ def find(name: str) -> Locomotion | None:
     """One of the twelve, or a Locomotion of the user's own by `module:attribute`; None for any other task."""
     if ":" not in name:
         return TASKS.get(name)
-    found = own.load(name)
+    found = user_code.load(name)
     return found if isinstance(found, Locomotion) else None
 
 

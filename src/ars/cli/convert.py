@@ -1,0 +1,86 @@
+"""ars export, import: policies for elsewhere and from elsewhere."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ars.cli.common import OTHER, TaskName, app, command, examples, shell
+from ars.errors import FileError
+
+
+@app.command(
+    help_epilogue=examples(
+        "ars export runs/Hopper-v1-V2-t-seed7 --to c --out hopper.h",
+        "ars export best.npz --to onnx",
+        "ars export lin_policy_plus.npz --task Walker2d-v1 --to json",
+    )
+)
+def export(
+    policy: str,
+    /,
+    *,
+    to: Annotated[
+        Literal["c", "onnx", "json"],
+        Parameter(help="c: a C99 header without dependencies; onnx: a float64 model (needs the package onnx); json."),
+    ],
+    out: Annotated[Path | None, Parameter(group=OTHER, help="The file; default: the task's name here.")] = None,
+    task: TaskName = None,
+) -> int:
+    """Write a policy as C, ONNX or JSON.
+
+    POLICY is a file, a run folder (its best policy), or the name of a policy that comes with ars.
+    """
+    from ars.files import write_atomic
+    from ars.interop.exports import export, file_name
+    from ars.interop.imports import open_policy
+
+    opened = open_policy(policy, task)
+    content = export(opened, to)
+    path = out or Path(file_name(opened, to))
+    _keep(path, Path(policy))
+    write_atomic(path, content)
+    print(f"Wrote {path}: {opened.n} observations, {opened.p} outputs, {len(content)} bytes.")
+    return 0
+
+
+@app.command(
+    name="import",
+    help_epilogue=examples(
+        "ars import lin_policy_plus.npz --task Walker2d-v1 --out walker.npz",
+        "ars import model.zip --statistics vec_normalize.pkl --task Hopper-v5",
+    ),
+)
+def import_(
+    file: Path,
+    /,
+    *,
+    task: Annotated[str, Parameter(name="--task", help="What the policy is for, Walker2d-v1 for example.")],
+    statistics: Annotated[
+        Path | None, Parameter(help="The VecNormalize file that belongs to an sb3-contrib .zip.")
+    ] = None,
+    out: Annotated[Path | None, Parameter(group=OTHER, help="The policy to write [default: policy.npz].")] = None,
+) -> int:
+    """Turn a policy of the paper's authors, or of sb3-contrib's ARS, into one of ours.
+
+    Nothing in the file is executed: a pickle that holds more than arrays is refused.
+    """
+    from ars.interop.imports import import_policy, notes_of
+
+    policy = import_policy(file, task, statistics=statistics)
+    path = out or Path("policy.npz")
+    if out is None and path.exists():
+        raise FileError(f"{path} is there already: say with --out where to write.")
+    _keep(path, file, statistics)
+    policy.save(path)
+    print(f"Wrote {path}: {policy.p} × {policy.n} for {task}, from {policy.task['imported']['kind']}.")
+    for note in notes_of(policy):
+        print(f"Note: {note}")
+    print(f"What to type next:\n  {command()} evaluate {shell(path)}" + (f" --task {task}" if ":" in task else ""))
+    return 0
+
+
+def _keep(path: Path, *sources: Path | None) -> None:
+    """What is read is not written over."""
+    if any(source is not None and source.exists() and path.exists() and path.samefile(source) for source in sources):
+        raise FileError(f"{path} is what is being read: say with --out where to write.")

@@ -1,0 +1,103 @@
+"""A batch of rollouts, and how its parts become one result.
+
+A batch is all a worker needs to produce any of its rollouts; blocks of it may run anywhere, and `join` puts them
+together with the same bits for every way of cutting into blocks of 2**q directions.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ars.moments import Moments, merge_tree, stack
+from ars.noise import Key, Stream, direction
+from ars.policy import LinearPolicy
+from ars.tasks import Rollout, Task
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`size` directions with a rollout for each of `signs`: (+1, −1) with nu in training, (0,) in an evaluation."""
+
+    M: FloatArray
+    mu: FloatArray
+    sigma: FloatArray
+    nu: float
+    size: int
+    signs: tuple[int, ...]
+    stream: Stream
+    seed: int
+    j: int
+    H: int
+    shift: float
+    gather: bool
+    table_size: int = 0  # of the shared noise table that directions come from; 0: from counters
+
+    def units(self, start: int = 0, stop: int | None = None) -> list[tuple[int, int]]:
+        """(k, sign) of every rollout, or of directions start … stop − 1, in order."""
+        return [(k, sign) for k in range(start, self.size if stop is None else stop) for sign in self.signs]
+
+    def policy(self, k: int, sign: int) -> LinearPolicy:
+        """π_{j,k,±}.  # Alg. 2, line 5"""
+        if sign == 0:
+            return LinearPolicy(self.M, self.mu, self.sigma)
+        delta = direction(self.seed, self.j, k, *self.M.shape, table_size=self.table_size)
+        return LinearPolicy(self.M + (sign * self.nu) * delta, self.mu, self.sigma)
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """rewards (NaN where not finite) and steps: (size, signs); moments of all finite directions, merged; the bytes
+    that went over a network for them, out and in, where there was one."""
+
+    rewards: FloatArray
+    steps: NDArray[np.int64]
+    moments: Moments
+    wire: tuple[int, int] | None = None
+
+
+def run_one(task: Task, batch: Batch, k: int, sign: int) -> Rollout:
+    """One rollout of a batch: the same wherever and whenever it runs."""
+    key = Key(batch.seed, batch.stream, batch.j, k, sign)
+    return task.rollout(batch.policy(k, sign), key, H=batch.H, shift=batch.shift, gather=batch.gather)
+
+
+def assemble(batch: Batch, rollouts: list[Rollout]) -> Rollouts:
+    """The rollouts of some directions, in the order of (k, sign), as one."""
+    shape = (-1, len(batch.signs))
+    rewards = np.array([r.reward if r.finite else np.nan for r in rollouts]).reshape(shape)
+    steps = np.array([r.steps for r in rollouts], dtype=np.int64).reshape(shape)
+    n = batch.M.shape[1]
+    if not batch.gather:
+        return Rollouts(rewards, steps, Moments.empty(n))
+    whole = np.isfinite(rewards).all(axis=1)  # D3: a direction with a non-finite rollout counts nowhere
+    leaves = [
+        rollout.moments if rollout.moments is not None and whole[i // len(batch.signs)] else Moments.empty(n)
+        for i, rollout in enumerate(rollouts)
+    ]
+    return Rollouts(rewards, steps, merge_tree(stack(leaves)))
+
+
+def run_block(task: Task, batch: Batch, start: int, stop: int) -> Rollouts:
+    """Directions start … stop − 1."""
+    return assemble(batch, [run_one(task, batch, k, sign) for k, sign in batch.units(start, stop)])
+
+
+def join(parts: list[Rollouts]) -> Rollouts:
+    """Blocks in the order of k as one: each of 2**q directions, q its own, from a multiple of 2**q on; the last may be
+    shorter. Merged as `merge_tree` would merge the rollouts: blocks of equal length are siblings in its tree."""
+    merged: list[tuple[int, Moments]] = []  # (length, moments), lengths descending
+    for part in parts:
+        length, moments = len(part.rewards), part.moments
+        while merged and merged[-1][0] == length:
+            moments = merged.pop()[1].merge(moments)
+            length *= 2
+        merged.append((length, moments))
+    total = merged.pop()[1]
+    while merged:
+        total = merged.pop()[1].merge(total)
+    return Rollouts(
+        np.concatenate([part.rewards for part in parts]), np.concatenate([part.steps for part in parts]), total
+    )

@@ -1,0 +1,252 @@
+"""A policy for elsewhere: a C99 header, an ONNX model, or JSON.
+
+All say the same arithmetic as policy.py: W = M / sigma, c = W mu, a_i = −c_i + Σ_j W_ij x_j in the order of j; then
+the actions' own rules (bounds, rounding, argmax).
+"""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ars.errors import SettingError
+from ars.files import one_line, safe_name
+from ars.policy import Actions, LinearPolicy
+
+FORMULA = "a[i] = -c[i] + sum over j of W[i][j] * x[j], in the order of j, with W = M / sigma and c = W mu"
+C_FLAGS = "-ffp-contract=off"
+ONNX_OPSET, ONNX_IR = 13, 7  # of 2020: what is in use reads it
+
+
+def export(policy: LinearPolicy, to: str) -> bytes:
+    """The content of the file; `to` is c, onnx or json."""
+    if to not in FORMATS:
+        raise SettingError(f"Policies cannot be exported to {to!r}: choose {', '.join(FORMATS)}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not (np.isfinite(policy.W).all() and np.isfinite(policy.c).all()):
+            raise SettingError("This policy has weights M / sigma that are not finite: it cannot be exported.")
+    try:
+        return FORMATS[to](policy)
+    except (ValueError, TypeError, OverflowError) as error:  # of what a damaged description of the task may hold
+        raise SettingError(f"This policy cannot be exported to {to}: {one_line(error)}.") from error
+
+
+def file_name(policy: LinearPolicy, to: str) -> str:
+    """Hopper-v1.h and the like."""
+    name = safe_name(_name(policy))
+    return f"{name[:100].lstrip('.') or 'policy'}{SUFFIXES[to]}"
+
+
+def _name(policy: LinearPolicy) -> str:
+    return str(policy.task.get("name", "policy")).encode(errors="replace").decode()  # JSON can hold half characters
+
+
+def _origin(policy: LinearPolicy) -> dict[str, Any]:
+    """What is known of the policy's making."""
+    names = ("iteration", "eval_mean", "imported", "versions")
+    return {name: policy.task[name] for name in names if name in policy.task}
+
+
+def names(policy: LinearPolicy) -> dict[str, list[str]]:
+    """What the numbers are called: by the model of the six robots, x0, x1, … elsewhere."""
+    from ars.tasks.axis_names import labels
+
+    found = labels(_name(policy), policy.task, policy.n, policy.p)
+    blocks = [(block.title, column) for block in found.blocks for column in block.columns]
+    plain = len(found.blocks) == 1
+    observation = [column if plain else f"{title}: {column}" for title, column in blocks]
+    return {"observation": observation, "action": list(found.rows)}
+
+
+# -- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def to_json(policy: LinearPolicy) -> bytes:
+    """Numbers in full; JSON has no infinity, so an infinite sigma (an ignored coordinate) is null."""
+    value = {
+        "format": "ars linear policy 1",
+        "task": _name(policy),
+        "n": policy.n,
+        "p": policy.p,
+        "formula": FORMULA,
+        "infinite": "null in sigma is +infinity, in the actions' bounds no bound",
+        "W": policy.W.tolist(),
+        "c": policy.c.tolist(),
+        "M": policy.M.tolist(),
+        "mu": policy.mu.tolist(),
+        "sigma": [value if math.isfinite(value) else None for value in policy.sigma.tolist()],
+        "names": names(policy),
+        "actions": policy.actions.to_dict(),
+        "definition": policy.task,
+    }
+    return (json.dumps(value, allow_nan=False, indent=1) + "\n").encode()
+
+
+# -- C ---------------------------------------------------------------------------------------------------------------
+
+
+def to_c(policy: LinearPolicy) -> bytes:
+    """One header, C99, that includes nothing."""
+    actions = policy.actions
+    count = 1 if actions.kind == "discrete" else policy.p
+    rows = ",\n".join("    {" + ", ".join(map(repr, row)) + "}" for row in policy.W.tolist())
+    named, newline = names(policy), "\n"
+    listed = [f" *   observation[{j}]: {_c_comment(name)}" for j, name in enumerate(named["observation"])]
+    listed += [f" *   a[{i}]: {_c_comment(name)}" for i, name in enumerate(named["action"])]
+    return f"""\
+/* A linear policy by Augmented Random Search.
+ * task: {_c_comment(_name(policy))}
+ * made: {_c_comment(_origin(policy))}
+ * {FORMULA}
+ * Compile with {C_FLAGS} to get the same bits as `policy.act`: no fused multiply-add, no -ffast-math.
+ * observation: {_c_comment(policy.task.get("observation", {"shape": [policy.n]}))}, flattened
+ * action: {_c_comment(actions.to_dict())}
+{newline.join(listed)}
+ */
+#ifndef ARS_POLICY_H
+#define ARS_POLICY_H
+
+#define ARS_N {policy.n} /* numbers of an observation */
+#define ARS_P {policy.p} /* outputs of the policy */
+#define ARS_ACTIONS {count} /* numbers that ars_act writes */
+
+static const double ars_W[ARS_P][ARS_N] = {{
+{rows}
+}};
+static const double ars_c[ARS_P] = {{{", ".join(map(repr, policy.c.tolist()))}}};
+
+/* The policy itself: observation[ARS_N] -> a[ARS_P]. */
+static inline void ars_pi(const double *observation, double *a)
+{{
+    int i, j;
+    for (i = 0; i < ARS_P; i++) {{
+        a[i] = -ars_c[i];
+        for (j = 0; j < ARS_N; j++)
+            a[i] += ars_W[i][j] * observation[j];
+    }}
+}}
+
+/* What the environment takes: observation[ARS_N] -> action[ARS_ACTIONS], which must not overlap. */
+static inline void ars_act(const double *observation, double *action)
+{{
+{_c_action(policy)}}}
+
+#endif
+""".encode("ascii")
+
+
+def _c_action(policy: LinearPolicy) -> str:
+    """The body of ars_act: argmax, or bounds and rounding."""
+    actions = policy.actions
+    if actions.kind == "discrete":
+        return f"""\
+    double a[ARS_P];
+    int i, best = 0;
+    ars_pi(observation, a);
+    for (i = 1; i < ARS_P; i++) /* a NaN counts as the largest, as in NumPy */
+        if (a[i] > a[best] || (a[i] != a[i] && a[best] == a[best]))
+            best = i;
+    action[0] = {float(actions.start)!r} + best;
+"""
+    lines = [
+        f"    if (action[{i}] {sign} {bound!r}) action[{i}] = {bound!r};"
+        for sign, bounds in (("<", actions.low), (">", actions.high))
+        for i, bound in enumerate(bounds or ())
+        if math.isfinite(bound)
+    ]
+    if rounding := _c_rounding(actions):
+        lines += ["    for (i = 0; i < ARS_P; i++)", f"        action[i] = {rounding};"]
+    return "\n".join(["    int i;"] * bool(rounding) + ["    ars_pi(observation, action);", *lines, ""])
+
+
+def _c_rounding(actions: Actions) -> str:
+    """An expression that brings action[i] to the numbers that the action's dtype has; empty if all doubles are."""
+    kind = np.dtype(actions.dtype or "float64")
+    if kind == np.float64:
+        return ""
+    if kind == np.float32:
+        return "(double)(float)action[i]"
+    if kind.kind not in "iu":
+        raise SettingError(f"This policy has actions of {kind}, which C99 does not have: export it to onnx or json.")
+    if not np.isfinite([*(actions.low or (math.inf,)), *(actions.high or ())]).all():
+        raise SettingError(f"This policy has actions of {kind} without bounds: they cannot be exported to C.")
+    # to the nearest, halves to even: so close to 2^53 a double has no digits after the point
+    return "(action[i] + 6755399441055744.0) - 6755399441055744.0"
+
+
+def _c_comment(value: Any) -> str:
+    """Any text, on one line of ASCII, that cannot end the comment or begin another."""
+    if isinstance(value, str):
+        value = value.translate({ord("ω"): "w", ord("τ"): "t", ord("·"): " "})  # of the robots' names
+    return json.dumps(value)[:2000].replace("*/", "*\\/").replace("/*", "/\\*").replace("??", "?\\?")
+
+
+# -- ONNX ------------------------------------------------------------------------------------------------------------
+
+Node = tuple[str, list[str], str, dict[str, Any]]  # operator, inputs, output, attributes
+
+
+def to_onnx(policy: LinearPolicy) -> bytes:
+    """float64 in and inside: `observation` (batch, n) → `pi` (batch, p) and `action`."""
+    try:
+        import onnx
+        from onnx import TensorProto, helper, numpy_helper
+    except ImportError as error:
+        raise SettingError(
+            "ONNX needs the package onnx, which is not installed: pip install 'ars-rl[onnx]'."
+        ) from error
+    constants = {"Wt": policy.W.T.copy(), "c": policy.c}
+    nodes: list[Node] = [("MatMul", ["observation", "Wt"], "Wx", {}), ("Sub", ["Wx", "c"], "pi", {})]
+    rule_nodes, rule_constants, shape, kind = _onnx_actions(policy)
+    initializers = [numpy_helper.from_array(array, name) for name, array in (constants | rule_constants).items()]
+    graph = helper.make_graph(
+        [helper.make_node(op, inputs, [output], **more) for op, inputs, output, more in nodes + rule_nodes],
+        "ars",
+        [helper.make_tensor_value_info("observation", TensorProto.DOUBLE, ["batch", policy.n])],
+        [
+            helper.make_tensor_value_info("pi", TensorProto.DOUBLE, ["batch", policy.p]),
+            helper.make_tensor_value_info("action", helper.np_dtype_to_tensor_dtype(np.dtype(kind)), ["batch", *shape]),
+        ],
+        initializers,
+    )
+    model = helper.make_model(
+        graph,
+        producer_name="ars",
+        ir_version=ONNX_IR,
+        opset_imports=[helper.make_opsetid("", ONNX_OPSET)],
+        doc_string=f"{_name(policy)}: {FORMULA}",
+    )
+    more = {"names": json.dumps(names(policy)), "definition": json.dumps(policy.task)}
+    helper.set_model_props(model, {"task": _name(policy), "formula": FORMULA, **more})
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+def _onnx_actions(policy: LinearPolicy) -> tuple[list[Node], dict[str, Any], list[int], str]:
+    """From `pi` to `action`: nodes, constants, the action's shape and dtype."""
+    actions = policy.actions
+    if actions.kind == "discrete":
+        best: Node = ("ArgMax", ["pi"], "best", {"axis": 1, "keepdims": 0})
+        return [best, ("Add", ["best", "start"], "action", {})], {"start": np.array(actions.start)}, [], "int64"
+    kind, shape = actions.dtype or "float64", list(actions.shape or (policy.p,))
+    nodes, constants, last = list[Node](), {"shape": np.array([-1, *shape])}, "pi"
+    if actions.low is not None:
+        constants |= {"low": np.array(actions.low), "high": np.array(actions.high)}
+        nodes += [("Max", [last, "low"], "raised", {}), ("Min", ["raised", "high"], "clipped", {})]
+        last = "clipped"
+    if np.dtype(kind).kind in "iu":
+        nodes, last = [*nodes, ("Round", [last], "rounded", {})], "rounded"
+    if kind != "float64":
+        from onnx import helper
+
+        nodes, last = (
+            [*nodes, ("Cast", [last], "cast", {"to": helper.np_dtype_to_tensor_dtype(np.dtype(kind))})],
+            "cast",
+        )
+    return [*nodes, ("Reshape", [last, "shape"], "action", {})], constants, shape, kind
+
+
+FORMATS: dict[str, Callable[[LinearPolicy], bytes]] = {"c": to_c, "onnx": to_onnx, "json": to_json}
+SUFFIXES = {"c": ".h", "onnx": ".onnx", "json": ".json"}

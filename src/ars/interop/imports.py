@@ -1,0 +1,322 @@
+"""Policies from elsewhere: the paper's authors' lin_policy_plus.npz and sb3-contrib's ARS .zip, read as data.
+
+Nothing in these files is executed (pickles.py). What a linear policy cannot express is refused, or, where it changes
+little, becomes a note in the policy's `task`.
+"""
+
+import io
+import json
+import warnings
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ars.errors import ArsError, FileError, SettingError
+from ars.files import LARGEST_JSON, PLAIN, one_line, read_bytes
+from ars.interop.pickles import (
+    ARRAY_NAMES,
+    LARGEST_PICKLE,
+    Made,
+    Name,
+    raw_array,
+    read_pickle,
+    sizes,
+    to_array,
+    to_list,
+)
+from ars.policies import names as shipped_names
+from ars.policies import shipped
+from ars.policy import LinearPolicy, check_policy_arrays
+
+FloatArray = NDArray[np.float64]
+
+SMALLEST_STD = 1e-7  # below it the authors' code ignores a coordinate
+AUTHORS_ENTRY, SB3_ENTRY = "arr_0.npy", "action_net.0.weight"
+MOST_ENTRIES = 1000  # of a zip file: each costs ten times in memory what it takes in the file
+TORCH_NAMES = frozenset({"torch._utils._rebuild_tensor_v2", "torch.FloatStorage", "collections.OrderedDict"})
+SB3_NAMES = ARRAY_NAMES | {
+    "stable_baselines3.common.vec_env.vec_normalize.VecNormalize",
+    "stable_baselines3.common.running_mean_std.RunningMeanStd",
+    "gymnasium.spaces.box.Box",
+    "gymnasium.spaces.discrete.Discrete",
+    "gym.spaces.box.Box",
+    "gym.spaces.discrete.Discrete",
+    "numpy.random._pickle.__generator_ctor",  # the spaces' generators, which we do not look at
+    "numpy.random._pickle.__bit_generator_ctor",
+    "numpy.random._pcg64.PCG64",
+    "numpy.random.bit_generator.__pyx_unpickle_SeedSequence",
+    "numpy.random.bit_generator.SeedSequence",
+}
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What a file of another program holds: M (p, n), mu and sigma (n,), and what is to be said about it."""
+
+    M: FloatArray
+    mu: FloatArray
+    sigma: FloatArray
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+def open_policy(what: str | Path, task: str | None = None, *, statistics: str | Path | None = None) -> LinearPolicy:
+    """A policy of any origin: our .npz, a run folder (its best), the authors' .npz, sb3-contrib's .zip, or the name of
+    one that comes with ars. `task` says what a foreign policy is for; `statistics` is a .zip's VecNormalize file."""
+    path = Path(what)
+    kind = _kind(path)
+    if kind in ("authors", "sb3"):
+        return import_policy(path, task, statistics=statistics)
+    if statistics is not None:
+        raise SettingError(f"{statistics} cannot go with {what}, which has its statistics inside: leave it out.")
+    if kind == "folder":
+        return LinearPolicy.load(_of_run(path))
+    if kind == "nothing":
+        return LinearPolicy.load(_by_name(str(what)))
+    return LinearPolicy.load(path)
+
+
+def import_policy(path: Path, task: str | None, *, statistics: str | Path | None = None) -> LinearPolicy:
+    """A foreign file as a policy for `task`, whose shapes it must have."""
+    foreign = read_foreign(path, statistics)
+    p, n = foreign.M.shape
+    if task is None:
+        raise SettingError(f"{path} does not say which task its {p} × {n} policy is for: name it with --task.")
+    from ars.runs import policy_task
+    from ars.tasks import make
+
+    made = make(task)
+    try:
+        if (p, n) != (made.p, made.n):
+            raise FileError(f"{path} holds a policy of {p} × {n}, and {task} needs {made.p} × {made.n}.")
+        definition = policy_task(made.definition())
+    finally:
+        made.close()
+    origin = {"imported": {"file": path.name, "kind": foreign.source, "notes": list(foreign.notes)}}
+    return LinearPolicy(foreign.M, foreign.mu, foreign.sigma, {**definition, **origin})
+
+
+def notes_of(policy: LinearPolicy) -> list[str]:
+    """What was said about a policy when it was imported; nothing for one of our own."""
+    imported = policy.task.get("imported")
+    notes = imported.get("notes") if isinstance(imported, dict) else None
+    return [one_line(Exception(note)) for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
+
+
+def read_foreign(path: Path, statistics: str | Path | None = None) -> Foreign:
+    """The arrays of a foreign file, whatever they are for."""
+    kind = _kind(path)
+    if kind == "nothing":
+        raise FileError(f"There is no file {path}.")
+    if kind not in ("authors", "sb3"):
+        raise FileError(f"{path} is neither the authors' .npz nor an sb3-contrib .zip: there is nothing to import.")
+    if kind == "authors" and statistics is not None:
+        raise SettingError(f"{statistics} cannot go with {path}, which has its statistics inside: leave it out.")
+    try:
+        foreign = _read_authors(path) if kind == "authors" else _read_sb3(path, statistics)
+    except ArsError:
+        raise
+    except Exception as error:  # zipfile, NumPy and JSON raise many kinds for damaged bytes
+        raise FileError(f"{path} cannot be imported: {one_line(error).rstrip('.')}.") from error
+    check_policy_arrays(path, foreign.M, foreign.mu, foreign.sigma)
+    return foreign
+
+
+# -- which file it is ------------------------------------------------------------------------------------------------
+
+
+def _kind(path: Path) -> str:
+    """authors, sb3, folder, nothing, or other: a file that LinearPolicy.load reads or explains."""
+    try:
+        if path.is_dir():
+            return "folder"
+        if not path.exists():
+            return "nothing"
+    except OSError:  # no name that a file can have
+        return "nothing"
+    content = read_bytes(path)
+    try:
+        with _zip(path, content) as archive:
+            inside = set(archive.namelist())
+    except ArsError:
+        raise
+    except Exception:  # not a zip, or a damaged one: as above
+        return "other"
+    if "M.npy" not in inside and AUTHORS_ENTRY in inside:
+        return "authors"
+    return "sb3" if "policy.pth" in inside else "other"
+
+
+def _zip(path: Path, content: bytes) -> zipfile.ZipFile:
+    if content.count(b"PK\x01\x02") > MOST_ENTRIES:
+        raise FileError(f"{path} has more than {MOST_ENTRIES} entries: it is not a policy.")
+    return zipfile.ZipFile(io.BytesIO(content))
+
+
+def _of_run(folder: Path) -> Path:
+    for name in ("best.npz", "policy.npz"):
+        if (folder / name).is_file():
+            return folder / name
+    raise FileError(f"The folder {folder} has neither best.npz nor policy.npz: name a run folder or a policy file.")
+
+
+def _by_name(name: str) -> Path:
+    there = shipped_names()
+    if name in there:
+        return shipped(name)
+    if "/" in name or Path(name).suffix in (".npz", ".zip"):
+        raise FileError(f"There is no file {name}.")
+    raise FileError(
+        f"There is no file or run folder {name!r}, and no policy of that name comes with ars: "
+        f"{', '.join(there) or 'none'} {'does' if len(there) < 2 else 'do'}."
+    )
+
+
+# -- the authors' files ----------------------------------------------------------------------------------------------
+
+
+def _read_authors(path: Path) -> Foreign:
+    """An object array [M, mean, std] under arr_0; mean and std are the numbers 0 and 1 for V1."""
+    with _zip(path, read_bytes(path)) as archive:
+        content = _entry(archive, AUTHORS_ENTRY)
+    parts = to_list(read_pickle(_pickle_of_npy(content)))
+    if len(parts) != 3:
+        raise FileError(f"{path} holds {len(parts)} objects and not [M, mean, std]: it is not the authors' format.")
+    M, mean, std = (to_array(part) for part in parts)
+    if M.ndim != 2:
+        raise FileError(f"{path} holds an M of shape {M.shape}: a matrix was expected.")
+    mu, std = (_row(path, values, M.shape[1]) for values in (mean, std))
+    if not (std >= 0).all():
+        raise FileError(f"{path} is damaged: a std is negative or not a number.")
+    return Foreign(M, mu, np.where(std < SMALLEST_STD, np.inf, std), "lin_policy_plus.npz of the paper's authors")
+
+
+def _pickle_of_npy(content: bytes) -> bytes:
+    """What follows the header of an .npy file with objects."""
+    stream = io.BytesIO(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a header is of Python 2
+        version = np.lib.format.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"its .npy version {version} is unknown")
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        _, _, dtype = read(stream)
+    if dtype != np.dtype(object):
+        raise ValueError(f"its array has numbers of {dtype} and not the objects [M, mean, std]")
+    return stream.read()
+
+
+def _row(path: Path, values: FloatArray, n: int) -> FloatArray:
+    if values.shape not in ((), (n,)):
+        raise FileError(f"{path} holds statistics of shape {values.shape} for {n} observations.")
+    return np.array(np.broadcast_to(values, (n,)))
+
+
+def _entry(archive: zipfile.ZipFile, name: str, most: int = LARGEST_PICKLE) -> bytes:
+    """An entry of a zip file, within bounds; LZMA may ask for gigabytes before its first byte."""
+    entry = archive.getinfo(name)
+    if entry.file_size > most or entry.compress_type not in PLAIN:
+        raise ValueError(f"its entry {name} is too large or packed in an unusual way")
+    return archive.read(name)
+
+
+# -- sb3-contrib -----------------------------------------------------------------------------------------------------
+
+
+def _read_sb3(path: Path, statistics: str | Path | None) -> Foreign:
+    """The weights of a LinearPolicy without bias and tanh, and VecNormalize's statistics if there are any."""
+    with _zip(path, read_bytes(path)) as archive:
+        data = json.loads(_entry(archive, "data", LARGEST_JSON))
+        tensors = _entry(archive, "policy.pth")
+    if "ARSLinearPolicy." not in str(_of(data, "policy_class").get("__init__", "")):
+        raise FileError(f"{path} does not hold sb3-contrib's ARS LinearPolicy: a network cannot become one matrix.")
+    if _of(data, "policy_kwargs").get("squash_output", False) is not False:
+        raise FileError(f"{path} squashes its actions with tanh: a linear policy cannot.")
+    M = _only_tensor(path, tensors)
+    if M.ndim != 2:
+        raise FileError(f"{path} holds weights of shape {M.shape}: a matrix was expected.")
+    notes = [
+        "stable-baselines3 computes in float32: its actions agree with these to about seven digits.",
+        "stable-baselines3 clips actions to their bounds; the MuJoCo robots here get and price them as they are.",
+    ]
+    mu, sigma = np.zeros(M.shape[1]), np.ones(M.shape[1])
+    if statistics is None:
+        notes.append("No VecNormalize statistics were given: observations are taken as they are.")
+    else:
+        mu, sigma, clip = _vec_normalize(Path(statistics), M.shape[1])
+        if clip < np.inf:
+            notes.append(f"VecNormalize clips normalised observations to ±{clip:g}: beyond that the actions differ.")
+    return Foreign(M, mu, sigma, "sb3-contrib's ARS", tuple(notes))
+
+
+def _of(data: Any, key: str) -> dict[str, Any]:
+    value = data.get(key) if isinstance(data, dict) else None
+    if not isinstance(value, dict):
+        raise ValueError(f"its description has no {key}")
+    return value
+
+
+def _only_tensor(path: Path, content: bytes) -> FloatArray:
+    """The weights in a state dict that has nothing else: torch's zip with data.pkl and the raw storages."""
+    with _zip(path, content) as archive:
+        inside = set(archive.namelist())
+        root = next((name.removesuffix("data.pkl") for name in inside if name.endswith("/data.pkl")), None)
+        if root is None:
+            raise ValueError("its policy.pth is of a format that we do not know")
+        if f"{root}byteorder" in inside and _entry(archive, f"{root}byteorder") != b"little":
+            raise ValueError("its tensors are not little-endian")
+        saved = read_pickle(_entry(archive, f"{root}data.pkl"), TORCH_NAMES, persistent=True)
+        if not isinstance(saved, Made) or saved.path != "collections.OrderedDict":
+            raise ValueError("its policy.pth holds something else than named tensors")
+        if set(saved.items) != {SB3_ENTRY}:
+            raise FileError(f"{path} has a bias or further layers: a policy here is one matrix.")
+        return _tensor(archive, root, saved.items[SB3_ENTRY])
+
+
+def _tensor(archive: zipfile.ZipFile, root: str, value: Any) -> FloatArray:
+    """_rebuild_tensor_v2(storage, offset, size, stride, …), as far as it is contiguous."""
+    if not isinstance(value, Made) or not value.path.endswith("._rebuild_tensor_v2") or len(value.arguments) < 4:
+        raise ValueError("its policy.pth holds something else than tensors")
+    storage, offset, size, stride = value.arguments[:4]
+    shape = sizes(size)
+    contiguous = tuple(int(np.prod(shape[i + 1 :], dtype=object)) for i in range(len(shape)))
+    identity = storage.arguments[0] if isinstance(storage, Made) and storage.path == "persistent" else None
+    if not isinstance(identity, tuple) or len(identity) != 5 or identity[1] != Name("torch.FloatStorage"):
+        raise ValueError("its tensors are not of float32")
+    if type(offset) is not int or offset < 0 or sizes(stride) != contiguous or not isinstance(identity[2], str):
+        raise ValueError("its tensors are not contiguous")
+    content = _entry(archive, f"{root}data/{identity[2]}")
+    length = 4 * int(np.prod(shape, dtype=object))
+    return raw_array(content[4 * offset : 4 * offset + length], np.dtype("<f4"), shape)
+
+
+def _vec_normalize(path: Path, n: int) -> tuple[FloatArray, FloatArray, float]:
+    """mu = mean, sigma = sqrt(var + epsilon), and what normalised observations are clipped to."""
+    content = read_bytes(path)
+    try:
+        state = _state(read_pickle(content, SB3_NAMES), "VecNormalize")
+        if state.get("norm_obs") is False:
+            return np.zeros(n), np.ones(n), np.inf
+        moments = _state(state.get("obs_rms"), "RunningMeanStd")
+        mean, var = (to_array(moments.get(name)) for name in ("mean", "var"))
+        epsilon, clip = (float(to_array(state.get(name))) for name in ("epsilon", "clip_obs"))
+        if mean.shape != (n,) or var.shape != (n,):
+            raise FileError(f"{path} has statistics of shape {mean.shape} for a policy of {n} observations.")
+        if not ((var >= 0).all() and np.isfinite(var).all() and 0 <= epsilon < np.inf and clip > 0):
+            raise FileError(f"{path} is damaged: variances, epsilon and clip_obs must be positive numbers.")
+    except ArsError:
+        raise
+    except Exception as error:
+        raise FileError(f"{path} cannot be read as VecNormalize statistics: {one_line(error).rstrip('.')}.") from error
+    return mean, np.sqrt(var + epsilon), clip
+
+
+def _state(value: Any, name: str) -> dict[str, Any]:
+    """The attributes of a pickled object of that class."""
+    if not isinstance(value, Made) or not value.path.endswith(f".{name}") or not isinstance(value.state, dict):
+        raise ValueError(f"it holds no {name}")
+    return value.state

@@ -1,0 +1,1 @@
+"""The paper's tables and figures: published values, the runs that each needs, and how it is drawn."""

@@ -1,0 +1,1 @@
+"""Episodes to look at: films and a live window."""

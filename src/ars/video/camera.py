@@ -1,0 +1,170 @@
+"""MuJoCo's offscreen renderer: a camera that follows a robot, and a scene that is pleasant to look at.
+
+The camera has a copy of the model: floor, sky and light are changed there, and the simulation never sees it.
+"""
+
+import copy
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ars.errors import ArsError
+from ars.video.framing import Shot
+
+Image = NDArray[np.uint8]
+
+PACKAGES = "libegl1 libgl1-mesa-dri"  # Debian's, for EGL without a graphics card
+SKY_TOP, SKY_HORIZON = (0.30, 0.45, 0.62), (0.83, 0.89, 0.94)
+FLOOR_DARK, FLOOR_LIGHT = (0.44, 0.51, 0.57), (0.54, 0.61, 0.66)
+LIGHT = np.array([0.19, 0.29, -0.94])  # from behind the camera's shoulder, downwards
+SECONDS_TO_FOLLOW = 0.4  # up and down the camera follows slowly, or the horizon would shake with each step
+
+
+class FilmError(ArsError):
+    """No film can be made here, for a reason that its message explains."""
+
+
+def check_opengl() -> None:
+    """With MUJOCO_GL set, MuJoCo looks for that library as soon as it is imported, and fails in words of its own."""
+    try:
+        import mujoco  # noqa: F401
+    except Exception as error:  # PyOpenGL's, of many kinds
+        raise FilmError(_without_opengl(error)) from error
+
+
+class Camera:
+    """Pictures of a MuJoCo simulation; close it, or use it in a with statement."""
+
+    def __init__(self, model: Any, shot: Shot | None, *, width: int, height: int) -> None:
+        import mujoco
+
+        self._model = dressed(model, width, height)
+        self._body = min(1, model.nbody - 1)  # the first body after the world: the torso
+        self._shot = shot or Shot(distance=1.6 * float(model.stat.extent), height=float(model.stat.center[2]))
+        self._follow_height = shot is None
+        self._context = _gl_context(width, height)
+        try:
+            self._context.make_current()
+            self._mjr = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+            mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._mjr)
+        except Exception as error:
+            self._context.free()
+            raise FilmError(_without_opengl(error)) from error
+        self._rectangle = mujoco.MjrRect(0, 0, width, height)
+        self._scene = mujoco.MjvScene(self._model, maxgeom=2000)
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_HAZE] = True
+        self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
+        self._camera.type = mujoco.mjtCamera.mjCAMERA_FREE
+        self._camera.distance, self._camera.azimuth = self._shot.distance, self._shot.azimuth
+        self._camera.elevation = self._shot.elevation
+        self._lift: float | None = None
+
+    def picture(self, data: Any, seconds: float = 0.0) -> Image:
+        """(height, width, 3) of the state in data; seconds since the last picture."""
+        import mujoco
+
+        x, y, z = data.subtree_com[self._body]
+        rest = self._shot.height
+        wanted = 0.0 if self._follow_height else float(max(0.0, z - 1.6 * max(rest, 0.4)))  # only for high jumps
+        keep = np.exp(-seconds / SECONDS_TO_FOLLOW)
+        self._lift = wanted if self._lift is None else float(keep * self._lift + (1 - keep) * wanted)
+        self._camera.lookat[:] = x, y, rest + self._lift
+        self._context.make_current()
+        mujoco.mjv_updateScene(
+            self._model, data, self._option, None, self._camera, mujoco.mjtCatBit.mjCAT_ALL.value, self._scene
+        )
+        for light in self._scene.lights[: self._scene.nlight]:  # the shadows walk along
+            if not light.headlight:
+                light.pos[:], light.dir[:] = (x - 1.0, y - 1.5, 5.0), LIGHT
+        mujoco.mjr_render(self._rectangle, self._scene, self._mjr)
+        pixels = np.empty((self._rectangle.height, self._rectangle.width, 3), dtype=np.uint8)
+        mujoco.mjr_readPixels(pixels, None, self._rectangle, self._mjr)
+        return pixels[::-1]  # OpenGL counts rows from below
+
+    def close(self) -> None:
+        self._context.make_current()
+        self._mjr.free()
+        self._context.free()
+
+    def __enter__(self) -> "Camera":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _kind() -> str:
+    """MUJOCO_GL chooses, as everywhere with MuJoCo; without it EGL, which needs no display."""
+    return os.environ.get("MUJOCO_GL", "").strip().lower() or "egl"
+
+
+def _gl_context(width: int, height: int) -> Any:
+    kind = _kind()
+    try:
+        if kind == "egl":
+            from mujoco.egl import GLContext
+        elif kind == "osmesa":
+            from mujoco.osmesa import GLContext
+        elif kind in ("glfw", "glx"):
+            from mujoco.glfw import GLContext
+        else:
+            raise FilmError(f"MUJOCO_GL = {kind!r} draws no pictures: unset it, or set it to egl.")
+        return GLContext(width, height)
+    except FilmError:
+        raise
+    except Exception as error:  # PyOpenGL raises AttributeError, ImportError and its own where a library is missing
+        raise FilmError(_without_opengl(error)) from error
+
+
+def _without_opengl(error: Exception) -> str:
+    kind, reason = _kind(), " ".join(str(error).split()).rstrip(".")
+    packages = "libosmesa6" if kind == "osmesa" else PACKAGES
+    return f"Pictures need OpenGL by {kind}, which does not work here ({reason}): try `apt-get install {packages}`."
+
+
+def dressed(model: Any, width: int, height: int) -> Any:
+    """A copy of the model with an endless floor, a calm sky and soft light."""
+    import mujoco
+
+    model = copy.copy(model)
+    model.vis.global_.offwidth, model.vis.global_.offheight = width, height
+    model.vis.quality.offsamples, model.vis.quality.shadowsize = 4, 1024
+    model.vis.headlight.ambient[:], model.vis.headlight.diffuse[:] = 0.45, 0.35
+    model.vis.headlight.specular[:] = 0.1
+    model.vis.rgba.haze[:] = *SKY_HORIZON, 1.0
+    model.vis.map.haze = 0.5
+    model.light_diffuse[:] = np.minimum(model.light_diffuse, 0.7)
+    for geom in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
+        model.geom_size[geom, :2] = 0.0  # endless: robots outrun the 40 m that the files draw
+        model.geom_rgba[geom] = 1.0
+        if (material := int(model.geom_matid[geom])) >= 0:
+            model.mat_texuniform[material], model.mat_texrepeat[material] = True, 0.5  # squares of one metre
+            model.mat_specular[material] = 0.0
+    model.mat_reflectance[:] = 0.0  # mirrors draw everything twice
+    for texture in range(model.ntex):
+        _paint(model, texture)
+    return model
+
+
+def _paint(model: Any, texture: int) -> None:
+    """Recolour the sky and a checked floor; leave what else there is."""
+    import mujoco
+
+    start, channels = int(model.tex_adr[texture]), int(model.tex_nchannel[texture])
+    shape = int(model.tex_height[texture]), int(model.tex_width[texture]), channels
+    pixels = model.tex_data[start : start + int(np.prod(shape))].reshape(shape)  # a view
+    if channels < 3:
+        return
+    kind = model.tex_type[texture]
+    if kind == mujoco.mjtTexture.mjTEXTURE_SKYBOX:
+        dark, light = SKY_TOP, SKY_HORIZON
+    elif kind == mujoco.mjtTexture.mjTEXTURE_2D and "plane" in model.texture(texture).name:
+        dark, light = FLOOR_DARK, FLOOR_LIGHT
+    else:
+        return
+    brightness = pixels[..., :3].mean(axis=2, dtype=np.float64)
+    low, high = brightness.min(), brightness.max()
+    share = ((brightness - low) / (high - low or 1.0))[..., None]
+    pixels[..., :3] = (255 * ((1 - share) * np.array(dark) + share * np.array(light))).astype(np.uint8)

@@ -1,0 +1,184 @@
+"""One episode of a policy, watched step by step: exactly the k-th episode of `ars evaluate` with the same seed.
+
+The rollout is the plain task's own; what watches it sits around the environment and changes nothing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+
+from ars.config import LARGEST, whole_number
+from ars.errors import ArsError, SettingError
+from ars.noise import Key, Stream
+from ars.policy import LinearPolicy
+from ars.tasks import Rollout, locomotion
+from ars.tasks.gymnasium import GymnasiumTask, make_env
+from ars.video.framing import looks
+
+if TYPE_CHECKING:
+    from ars.video.user_robot import WatchedRobot
+
+SECONDS_OF_SPEED = 0.5  # the speed is smoothed over about this long
+DEFAULT_FPS = 30.0  # of environments that name none
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What there is to see after a step; moment 0 is the initial state."""
+
+    step: int
+    time: float  # seconds since the start
+    reward: float  # so far
+    speed: float | None  # metres per second along x, smoothed; None where the environment does not tell
+    contacts: tuple[bool, ...]  # which feet touch the ground
+
+
+class Scene:
+    """What a watcher may look at: what has a MuJoCo model and data, if the task is such, and the names of its feet.
+    `env` is there for environments that draw themselves."""
+
+    def __init__(self, name: str, simulation: Any, *, dt: float, env: gymnasium.Env[Any, Any] | None = None) -> None:
+        self.name, self.mujoco, self.dt, self.env = name, simulation, dt, env
+        found = looks(name) if simulation else None
+        self.shot = found.shot if found else None
+        self.feet = tuple(foot for foot, _ in found.feet) if found else ()
+        self._foot_of: dict[int, int] = {}
+        for index, (_, geoms) in enumerate(found.feet if found else ()):
+            self._foot_of |= {simulation.model.geom(geom).id: index for geom in geoms}
+
+    @staticmethod
+    def of(name: str, env: gymnasium.Env[Any, Any]) -> "Scene":
+        bare: Any = env.unwrapped
+        if hasattr(bare, "model") and hasattr(bare, "data"):
+            return Scene(name, bare, dt=float(bare.dt), env=env)
+        return Scene(name, None, dt=1.0 / _fps(env), env=env)
+
+    def contacts(self) -> tuple[bool, ...]:
+        """Whether each foot touches a geom of the world."""
+        touching = [False] * len(self.feet)
+        if self._foot_of:
+            model, data = self.mujoco.model, self.mujoco.data
+            for pair in data.contact.geom[: data.ncon]:
+                for foot, other in (pair, pair[::-1]):
+                    if int(foot) in self._foot_of and model.geom_bodyid[other] == 0:
+                        touching[self._foot_of[int(foot)]] = True
+        return tuple(touching)
+
+
+Watcher = Callable[[Scene, Moment], None]
+
+
+def play(
+    policy: LinearPolicy,
+    task: str | None,
+    watch: Watcher,
+    *,
+    seed: int = 0,
+    k: int = 0,
+    seconds: float = math.inf,
+    render_mode: str | None = None,
+) -> Rollout:
+    """Run the episode and call `watch` at its start and after every step; `seconds` of it at the most."""
+    name = task_of(policy, task)
+    seed = whole_number("seed", seed, 0, LARGEST["seed"])
+    made = _watched(name, watch, render_mode)
+    try:
+        if (policy.p, policy.n) != (made.p, made.n):
+            raise SettingError(
+                f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
+                f"it was made for {policy.task.get('name', 'another task')}."
+            )
+        steps = made.H if seconds == math.inf else min(made.H, max(1, math.ceil(seconds / made.scene.dt - 1e-9)))
+        return made.rollout(policy, Key(seed, Stream.TEST, 0, k), H=steps, shift=0.0, gather=False)
+    finally:
+        made.close()
+
+
+def task_of(policy: LinearPolicy, task: str | None) -> str:
+    """The task's name; code of the user's own is imported only where the user names it (decision 0006)."""
+    name = task or policy.task.get("name")
+    if not isinstance(name, str):
+        raise SettingError("This policy does not say which task it is for: name one with --task.")
+    if ":" in name and task is None:
+        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {name}.")
+    return name
+
+
+def _watched(name: str, watch: Watcher, render_mode: str | None) -> "_WatchedTask | WatchedRobot":
+    """A task that shows itself to the watcher while it rolls out."""
+    careful = _careful(name, watch)
+    robot = locomotion.find(name) if ":" in name else None
+    if robot is None:
+        return _WatchedTask(name, careful, render_mode)
+    from ars.video.user_robot import WatchedRobot
+
+    return WatchedRobot(robot, name, careful)
+
+
+def _careful(name: str, watch: Watcher) -> Watcher:
+    """A watcher's failure is its own: the task would call it a failure of the environment."""
+
+    def careful(scene: Scene, moment: Moment) -> None:
+        try:
+            watch(scene, moment)
+        except (ArsError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise ArsError(f"Cannot show {name}: {type(error).__name__}: {error}") from error
+
+    return careful
+
+
+class _WatchedTask(GymnasiumTask):
+    """The plain task, with a watcher around its environment."""
+
+    def __init__(self, name: str, watch: Watcher, render_mode: str | None) -> None:
+        super().__init__(name)
+        if render_mode and self._mujoco is None:  # MuJoCo is drawn by our own camera
+            self._env.close()
+            self._env = make_env(name, render_mode=render_mode)
+        self.scene = Scene.of(name, self._env)
+        self._env = _Watched(self._env, self.scene, watch)
+
+
+class _Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Passes everything on, and shows each state to the watcher."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], scene: Scene, watch: Watcher) -> None:
+        super().__init__(env)
+        self._scene, self._watch = scene, watch
+        self._moment = Moment(0, 0.0, 0.0, None, ())
+
+    def reset(self, **kwargs: Any) -> Any:
+        result = self.env.reset(**kwargs)
+        self._show(Moment(0, 0.0, 0.0, None, self._scene.contacts()))
+        return result
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        before, scene = self._moment, self._scene
+        step = before.step + 1
+        speed = smooth(before.speed, info.get("x_velocity"), scene.dt)
+        self._show(Moment(step, step * scene.dt, before.reward + float(reward), speed, scene.contacts()))
+        return obs, reward, terminated, truncated, info
+
+    def _show(self, moment: Moment) -> None:
+        self._moment = moment
+        self._watch(self._scene, moment)
+
+
+def smooth(before: float | None, now: Any, dt: float) -> float | None:
+    """An exponential average over time; it starts at rest, as the robots do."""
+    if not isinstance(now, float | np.floating):
+        return None
+    keep = math.exp(-dt / SECONDS_OF_SPEED)
+    return keep * (before or 0.0) + (1 - keep) * float(now)
+
+
+def _fps(env: gymnasium.Env[Any, Any]) -> float:
+    value = env.metadata.get("render_fps")
+    return float(value) if isinstance(value, int | float) and value > 0 else DEFAULT_FPS

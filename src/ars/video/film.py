@@ -1,0 +1,293 @@
+"""Films: an episode as frames with speed, reward and time drawn in, and the files that they go into.
+
+Frames are handed to the writers one by one while the episode runs.
+"""
+
+import io
+import itertools
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from ars.config import finite_number
+from ars.errors import FileError, SettingError
+from ars.files import write_atomic
+from ars.policy import LinearPolicy
+from ars.tasks import Rollout
+from ars.video.camera import Camera, FilmError
+from ars.video.episode import Moment, Scene, play
+
+SHORTEST_FRAME = 0.039  # seconds: about 25 frames a second, which is what a GIF can show evenly
+WIDTH, HEIGHT = 480, 320
+COLOURS = 96  # of a GIF
+FRAMES_FOR_PALETTE = 25
+
+
+class Writer(Protocol):
+    """Takes the frames of a film in order."""
+
+    def add(self, frame: Any, seconds: float) -> None:
+        """A Pillow image, and how long it is shown."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+    def cancel(self) -> None:
+        """Leave nothing behind: the episode failed, or was interrupted."""
+
+
+@dataclass
+class Trace:
+    """The moments of an episode as columns, for diagrams."""
+
+    feet: tuple[str, ...] = ()
+    dt: float = 0.0
+    moments: list[Moment] = field(default_factory=list)
+
+
+def film(
+    policy: LinearPolicy,
+    task: str | None,
+    writers: list[Writer],
+    *,
+    seconds: float = 10.0,
+    seed: int = 0,
+    k: int = 0,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+) -> tuple[Rollout, Trace]:
+    """Film an episode, or its first `seconds`, in real time; every step is in the trace."""
+    if finite_number("seconds", seconds) <= 0:
+        raise SettingError(f"seconds = {seconds:g} must be larger than 0.")
+    trace, lens = Trace(), _Lens(width, height)
+
+    def watch(scene: Scene, moment: Moment) -> None:
+        trace.feet, trace.dt = scene.feet, scene.dt
+        trace.moments.append(moment)
+        every = stride(scene.dt)
+        if moment.step % every == 0:
+            frame = lens.picture(scene, every * scene.dt)
+            draw_figures(frame, moment)
+            for writer in writers:
+                writer.add(frame, every * scene.dt)
+
+    try:
+        rollout = play(policy, task, watch, seed=seed, k=k, seconds=seconds, render_mode="rgb_array")
+    except BaseException:
+        for writer in writers:
+            writer.cancel()
+        raise
+    finally:
+        lens.close()
+    for writer in writers:
+        writer.close()
+    return rollout, trace
+
+
+def stride(dt: float) -> int:
+    """Steps between frames, so that none is shorter than SHORTEST_FRAME."""
+    return max(1, math.ceil(SHORTEST_FRAME / dt - 1e-9))
+
+
+class _Lens:
+    """Pictures of any scene: our camera where there is a MuJoCo model, else what the environment draws itself."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self._size = width, height
+        self._camera: Camera | None = None
+
+    def picture(self, scene: Scene, seconds: float) -> Any:
+        from PIL import Image
+
+        if scene.mujoco is None:
+            image = Image.fromarray(_own_picture(scene)).convert("RGB")
+            image.thumbnail(self._size)
+            return image
+        if self._camera is None:
+            width, height = self._size
+            self._camera = Camera(scene.mujoco.model, scene.shot, width=width, height=height)
+        return Image.fromarray(self._camera.picture(scene.mujoco.data, seconds))
+
+    def close(self) -> None:
+        if self._camera is not None:
+            self._camera.close()
+
+
+def _own_picture(scene: Scene) -> Any:
+    """What env.render() returns in the mode rgb_array."""
+    import numpy as np
+
+    if scene.env is None or "rgb_array" not in scene.env.metadata.get("render_modes", ()):
+        raise FilmError(f"{scene.name} has no pictures: its environment does not render rgb_array.")
+    try:
+        picture = np.asarray(scene.env.render())
+    except Exception as error:  # the environment's own; often a package that draws is missing
+        raise FilmError(f"{scene.name} cannot draw itself: {error}") from error
+    if picture.ndim != 3 or picture.shape[2] != 3:
+        raise FilmError(f"{scene.name} draws pictures of shape {picture.shape}, not of (height, width, 3).")
+    return picture.astype(np.uint8)
+
+
+def draw_figures(frame: Any, moment: Moment) -> None:
+    """Speed, reward so far and time along the lower edge of a Pillow image."""
+    from PIL import ImageDraw, ImageFont
+
+    draw = ImageDraw.Draw(frame, "RGBA")
+    size = max(10, frame.height // 17)
+    font = ImageFont.load_default(size)
+    speed = "" if moment.speed is None else f"{moment.speed:.1f} m/s"
+    texts = [speed, f"reward {moment.reward:.0f}", f"{moment.time:.1f} s"]
+    top = frame.height - round(1.9 * size)
+    draw.rectangle((0, top, frame.width, frame.height), fill=(18, 28, 38, 190))
+    places = (0.03 * frame.width, "lm"), (0.5 * frame.width, "mm"), (0.97 * frame.width, "rm")
+    for text, (x, anchor) in zip(texts, places, strict=True):
+        draw.text((x, (top + frame.height) / 2), text, fill=(255, 255, 255), font=font, anchor=anchor)
+
+
+# -- writers ----------------------------------------------------------------------------------------------------------
+
+
+class _InMemory:
+    """Nothing is on disk before the film is finished."""
+
+    def cancel(self) -> None:
+        """Nothing to take back."""
+
+
+class GifWriter(_InMemory):
+    """A GIF that loops, in one palette for the whole film: smaller, and without flicker."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._first: list[Any] = []  # in full colour, until there are enough of them to choose a palette from
+        self._frames: list[Any] = []
+        self._palette: Any = None
+        self._times = [0.0]
+
+    def add(self, frame: Any, seconds: float) -> None:
+        self._times.append(self._times[-1] + seconds)
+        if self._palette is None:
+            self._first.append(frame)
+            if len(self._first) == FRAMES_FOR_PALETTE:
+                self._choose_palette()
+        else:
+            self._frames.append(self._in_palette(frame))
+
+    def _choose_palette(self) -> None:
+        from PIL import Image
+
+        samples = self._first[:: max(1, len(self._first) // 6)]
+        width, height = samples[0].size
+        mosaic = Image.new("RGB", (width, height * len(samples)))
+        for i, sample in enumerate(samples):
+            mosaic.paste(sample, (0, height * i))
+        self._palette = mosaic.quantize(COLOURS, dither=Image.Dither.NONE)
+        self._frames = [self._in_palette(frame) for frame in self._first]
+        self._first = []
+
+    def _in_palette(self, frame: Any) -> Any:
+        from PIL import Image
+
+        return frame.quantize(palette=self._palette, dither=Image.Dither.NONE)
+
+    def close(self) -> None:
+        if self._palette is None:
+            self._choose_palette()
+        hundredths = [round(100 * time) for time in self._times]  # a GIF counts in these; rounding must not add up
+        durations = [10 * (b - a) for a, b in itertools.pairwise(hundredths)]
+        content = io.BytesIO()
+        first, *rest = self._frames
+        first.save(content, "GIF", save_all=True, append_images=rest, duration=durations, loop=0, optimize=False)
+        write_atomic(self.path, content.getvalue())
+
+
+class WebpWriter(_InMemory):
+    """An animated WebP: a third of a GIF's size, for browsers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._frames: list[Any] = []
+        self._durations: list[int] = []
+
+    def add(self, frame: Any, seconds: float) -> None:
+        self._frames.append(frame)
+        self._durations.append(round(1000 * seconds))
+
+    def close(self) -> None:
+        content = io.BytesIO()
+        first, *rest = self._frames
+        options = {"duration": self._durations, "loop": 0, "quality": 60, "method": 2}
+        first.save(content, "WEBP", save_all=True, append_images=rest, **options)
+        write_atomic(self.path, content.getvalue())
+
+
+class Mp4Writer:
+    """H.264 by ffmpeg, which the extra `video` brings."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import imageio_ffmpeg
+        except ImportError as error:
+            raise FilmError("MP4 needs the extra `video`: pip install 'ars-rl[video]'; --gif works without.") from error
+        self.path, self._ffmpeg = path, imageio_ffmpeg
+        self._stream: Any = None
+        self._temporary = path.with_name(f".{path.name}.tmp.mp4")
+
+    def add(self, frame: Any, seconds: float) -> None:
+        import numpy as np
+
+        if self._stream is None:
+            options = ["-crf", "23", "-movflags", "+faststart"]
+            self._stream = self._ffmpeg.write_frames(
+                str(self._temporary), frame.size, fps=1.0 / seconds, quality=None, macro_block_size=2,
+                output_params=options, ffmpeg_log_level="error",
+            )  # fmt: skip
+            self._stream.send(None)
+        self._stream.send(np.ascontiguousarray(frame))
+
+    def close(self) -> None:
+        if self._stream is not None:
+            try:
+                self._stream.close()
+                self._temporary.replace(self.path)
+            except OSError as error:
+                raise FileError(f"Cannot write {self.path}: {error.strerror or error}.") from error
+            finally:
+                self._temporary.unlink(missing_ok=True)
+
+    def cancel(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._temporary.unlink(missing_ok=True)
+
+
+class FrameWriter(_InMemory):
+    """Every frame as a WebP of its own, in memory: for pages, whose player can stop at any of them."""
+
+    def __init__(self, quality: int = 55) -> None:
+        self.frames: list[bytes] = []
+        self.seconds = 0.0  # of each frame
+        self._quality = quality
+
+    def add(self, frame: Any, seconds: float) -> None:
+        content = io.BytesIO()
+        frame.save(content, "WEBP", quality=self._quality, method=3)
+        self.frames.append(content.getvalue())
+        self.seconds = seconds
+
+    def close(self) -> None:
+        """Nothing to finish."""
+
+
+WRITERS: dict[str, Any] = {".gif": GifWriter, ".webp": WebpWriter, ".mp4": Mp4Writer}
+
+
+def writer_for(path: Path) -> Writer:
+    """By the file's ending; the folder must be there, so that nobody films for nothing."""
+    if path.suffix.lower() not in WRITERS:
+        raise SettingError(f"{path} ends in none of {', '.join(WRITERS)}: choose one of these.")
+    if not path.absolute().parent.is_dir():
+        raise FileError(f"Cannot write {path}: there is no folder {path.absolute().parent}.")
+    writer: Writer = WRITERS[path.suffix.lower()](path)
+    return writer

@@ -1,0 +1,273 @@
+"""Many runs in real processes: skipped when done, continued when not, and one failure ends one run only."""
+
+import os
+import signal
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ars
+from ars.curves import from_run, load
+from ars.errors import FileError
+from ars.experiments.cost import costs, still_to_pay
+from ars.experiments.engine import Order, collect, run, run_all, run_all_on_ray, share_done, to_do
+from ars.experiments.run_specs import Plan, found, missing
+from curve_maker import curve
+
+PLAN = Plan("Swimmer-v5", "V1", 0.01, 0.03, 1, 1, seed=5, episodes=40, eval_episodes=1)
+
+
+def orders(tmp_path: Path, *plans: Plan) -> list[Order]:
+    return [Order(plan, tmp_path / "runs", tmp_path / "results" / "runs") for plan in plans]
+
+
+def policy(folder: Path) -> np.ndarray:
+    return ars.LinearPolicy.load(folder / "policy.npz").M
+
+
+def test_runs_end_with_their_curves_and_one_failure_ends_one_run(tmp_path: Path) -> None:
+    bad = replace(PLAN, task="Nothing-v0")
+    outcomes = {o.plan: o for o in run_all(orders(tmp_path, PLAN, bad, replace(PLAN, seed=6)), jobs=2)}
+    assert "Nothing-v0" in outcomes[bad].failure
+    assert outcomes[bad].curve is None
+    for seed in (5, 6):
+        done = outcomes[replace(PLAN, seed=seed)].curve
+        assert done is not None
+        assert (done.status, done.episodes, len(done.rewards)) == ("finished", 40, 2)
+
+
+def test_a_run_is_the_same_as_train_and_is_skipped_once_done(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    assert run(order) == ""
+    *_, last = ars.train("Swimmer-v5", variant="V1", alpha=0.01, nu=0.03, N=1, b=1, seed=5, episodes=40, eval_every=0)
+    np.testing.assert_array_equal(policy(order.folder), last.policy.M)
+    assert to_do([order]) == []
+    assert to_do([replace(order, plan=replace(PLAN, episodes=60))]) != []
+
+
+def test_a_killed_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    long = replace(PLAN, episodes=4000)
+    [order] = orders(tmp_path, long)
+    ended = run_all([order], jobs=1, watch=lambda shares: shares[long] > 0.02 and os.kill(os.getpid(), signal.SIGUSR1))
+    handler = signal.signal(signal.SIGUSR1, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    try:
+        with pytest.raises(KeyboardInterrupt), closing(ended):
+            next(ended)
+    finally:
+        signal.signal(signal.SIGUSR1, handler)
+    there = load(order.file)  # what it had done is kept
+    assert (there.status, 0 < there.episodes < 4000) == ("unfinished", True)
+    cap = there.episodes + 20
+    assert run(replace(order, plan=replace(long, episodes=cap))) == ""
+    *_, last = ars.train("Swimmer-v5", **PLAN.settings(), episodes=cap)
+    np.testing.assert_array_equal(policy(order.folder), last.policy.M)
+
+
+def test_after_the_minutes_the_runs_are_saved_and_stop(tmp_path: Path) -> None:
+    started = time.monotonic()
+    [order] = orders(tmp_path, replace(PLAN, episodes=10**7))
+    assert list(run_all([order], jobs=1, minutes=0.3)) == []
+    assert time.monotonic() - started < 60
+    assert load(order.file).status == "unfinished"
+    assert load(order.file).episodes > 0
+
+
+def test_over_ray_the_curves_are_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    bad = replace(PLAN, task="Nothing-v0")
+    here, there = (orders(tmp_path / where, PLAN, bad) for where in ("here", "there"))
+    outcomes = {o.plan: o for o in run_all_on_ray(there, jobs=2)}
+    run(here[0])
+    assert "Nothing-v0" in outcomes[bad].failure
+    np.testing.assert_array_equal(load(there[0].file).rewards, load(here[0].file).rewards)
+    assert outcomes[PLAN].curve is not None
+
+
+def test_a_run_that_diverged_is_a_result(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, replace(PLAN, task="small_envs:AlwaysNan"))
+    assert run(order) == ""
+    done = load(order.file)
+    assert done.status.startswith("diverged: ")
+    assert to_do([order]) == []
+
+
+def test_an_unfinished_run_kept_beside_the_results_goes_on(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=order.kept):
+        pass
+    assert run(order) == ""
+    assert from_run(order.folder).episodes == 40
+    assert from_run(order.kept).episodes == 20  # the kept one is not touched
+
+
+def test_unfinished_runs_are_kept_until_they_are_finished(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=order.folder)
+    next(records)
+    records.close()  # interrupted after an iteration
+    collect(order.runs, order.curves)
+    assert {path.name for path in order.kept.iterdir()} >= {"config.json", "records.jsonl", "checkpoint.npz"}
+    run(order)
+    collect(order.runs, order.curves)
+    assert not order.kept.exists()
+
+
+def test_a_kept_run_is_not_replaced_by_one_that_is_not_as_far(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for folder, iterations in ((order.kept, 6), (order.folder, 1)):
+        records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=folder)
+        for _ in range(iterations):
+            next(records)
+        records.close()
+    collect(order.runs, order.curves)
+    assert from_run(order.kept).iterations == 6
+
+
+def test_a_run_that_diverged_stays_so(tmp_path: Path) -> None:
+    """Collected as a folder that is not at its end, it would be begun again for ever."""
+    [order] = orders(tmp_path, PLAN)
+    records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=order.folder)
+    next(records)
+    records.close()
+    from_run(order.folder, status="diverged: …").save(order.file)
+    collect(order.runs, order.curves)
+    assert load(order.file).status == "diverged: …"
+    assert not order.kept.exists()
+    assert to_do([order]) == []
+
+
+def test_run_folders_are_collected_into_small_files(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for episodes in (20, 40):
+        run(replace(order, plan=replace(PLAN, episodes=episodes), curves=tmp_path / "elsewhere"))
+        assert collect(order.runs, order.curves) == []
+        assert load(order.file).episodes == episodes
+
+
+def test_progress_is_read_from_the_records(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    assert share_done(order) == 0.0
+    run(replace(order, plan=replace(PLAN, episodes=20)))
+    assert share_done(order) == 0.5
+
+
+def test_a_long_curve_is_never_replaced_by_a_short_one(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    run(order)
+    long = order.file.read_bytes()
+    again = replace(order, runs=tmp_path / "elsewhere", plan=replace(PLAN, episodes=20))  # as in a fresh clone
+    run(again)
+    assert order.file.read_bytes() == long
+
+
+def test_a_folder_with_other_settings_is_neither_continued_nor_collected(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for _ in ars.train("Swimmer-v5", **PLAN.settings(), H=10, episodes=20, out=order.folder):
+        pass
+    assert "other settings" in run(order)
+    (order.runs / "damaged").mkdir()
+    (order.runs / "damaged" / "config.json").write_text("{")
+    [problem] = collect(order.runs, order.curves)
+    assert "damaged" in problem
+    assert not PLAN.met_by(load(order.file))  # its curve is there, and is not taken for the plan's
+
+
+def test_runs_of_ones_own_environment_go_on(tmp_path: Path) -> None:
+    mine = Plan("small_envs:Drift", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=20, eval_episodes=1)
+    [order] = orders(tmp_path, mine)
+    assert run(order) == ""
+    assert run(replace(order, plan=replace(mine, episodes=40))) == ""
+    assert load(order.file).episodes == 40
+
+
+def test_a_run_is_asked_for_once_if_a_fuller_plan_includes_it() -> None:
+    full = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=8000)
+    part = replace(full, eval_episodes=10, until=3120.0)
+    assert missing([part, full], []) == [full]
+    assert missing([part, replace(full, seed=1)], []) == [part, replace(full, seed=1)]
+
+
+def test_a_finished_curve_is_preferred_to_a_fuller_one_under_way() -> None:
+    plan = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320, eval_episodes=10)
+    [chosen] = found([plan], [curve([1]), curve([1, 2], eval_episodes=10)])
+    assert chosen.episodes == 320
+
+
+def test_which_curve_meets_a_plan() -> None:
+    plan = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320)
+    assert plan.met_by(curve([1, 2]))
+    assert not plan.met_by(curve([1]))  # 160 episodes
+    assert not plan.met_by(curve([1, 2], eval_episodes=10))  # too few rollouts an evaluation
+    assert not plan.met_by(curve([1, 2], seed=1))
+    assert replace(plan, until=5.0).met_by(curve([9]))  # arrived
+    assert not plan.met_by(curve([9]))
+    assert plan.met_by(curve([1], status="diverged: …"))
+    assert missing([plan, plan, replace(plan, seed=1)], [curve([1, 2])]) == [replace(plan, seed=1)]
+    assert found([plan], [curve([1]), curve([1, 2])])[0].episodes == 320
+
+
+def test_what_a_failed_run_has_spent_is_kept(tmp_path: Path) -> None:
+    """It is part of the cost of tuning."""
+    mine = Plan("small_envs:RaisesLater", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
+    [order] = orders(tmp_path, mine)
+    [outcome] = run_all([order], jobs=1)
+    assert "it is tired" in outcome.failure
+    kept = load(order.file)
+    assert (kept.status, 0 < kept.episodes < 400) == ("unfinished", True)
+    assert to_do([order]) == [order]
+
+
+def test_a_process_that_ends_without_a_word_is_a_failure(tmp_path: Path) -> None:
+    mine = Plan("small_envs:Leaves", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
+    [outcome] = run_all(orders(tmp_path, mine), jobs=1)
+    assert outcome.curve is None
+    assert "the same command continues it" in outcome.failure
+
+
+def test_the_cost_of_an_environment_is_measured_where_it_can_do_no_harm() -> None:
+    plans = [
+        Plan(f"small_envs:{name}", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=20, eval_episodes=1)
+        for name in ("Leaves", "Drift")
+    ]
+    found = costs(plans)
+    assert found[plans[0]] == 21.0  # a second an episode
+    assert 0 < found[plans[1]] < 21.0
+
+
+def test_what_a_run_under_way_has_done_is_not_to_be_paid_again() -> None:
+    plan = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=640)
+    begun, other = curve([1.0], status="unfinished"), curve([1.0, 2.0], eval_episodes=10)  # 160; and another run folder
+    assert still_to_pay({plan: 100.0}, [begun, other]) == {plan: 75.0}
+    assert still_to_pay({plan: 100.0}, []) == {plan: 100.0}
+
+
+def test_a_damaged_small_file_is_mended_from_the_run_folder(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    run(order)
+    whole = order.file.read_bytes()
+    order.file.write_bytes(whole[:100])
+    assert to_do([order]) == [order]
+    assert run(order) == ""
+    assert order.file.read_bytes() == whole
+    order.file.write_bytes(whole[:100])
+    assert collect(order.runs, order.curves) == []
+    assert order.file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("place", ["runs", "results"])
+def test_folders_that_cannot_be_made_are_one_sentence(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).write_text("a file")
+    with pytest.raises(FileError, match="Cannot make the folder"):
+        list(run_all(orders(tmp_path, PLAN), jobs=1))
+
+
+def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
+    [order] = orders(tmp_path, PLAN)
+    for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=order.kept):
+        pass
+    (order.kept / "checkpoint.npz").write_bytes(b"no")
+    assert f"the run goes on from {order.kept}" in run(order)

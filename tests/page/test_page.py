@@ -1,0 +1,216 @@
+"""What goes onto the page, without a browser: numbers by hand, and nothing that a file says gets out of its place."""
+
+import base64
+import hashlib
+import json
+import re
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ars.errors import ArsError, FileError, SettingError
+from ars.page.page import (
+    as_json,
+    commands,
+    gallery_names,
+    page,
+    report_data,
+    settings,
+    short_names,
+    thinned,
+    throughput,
+    write_report,
+)
+from ars.run_files import read_run
+
+
+def record(timesteps: int, seconds: float, **more: float) -> dict[str, float]:
+    return {"episodes": timesteps // 10, "timesteps": timesteps, "seconds": seconds, **more}
+
+
+def test_throughput_leaves_evaluations_out() -> None:
+    lines = [record(100, 1.0), record(200, 2.0), record(300, 12.0, eval_mean=5.0), record(500, 13.0)]
+    found = throughput(lines)
+    assert found["value"] == [100.0, 200.0]
+    assert found["timesteps"] == [200, 500]
+    assert throughput(lines, buckets=1)["value"] == [150.0]
+    every = [record(100, 1.0, eval_mean=1.0), record(200, 3.0, eval_mean=1.0)]  # nothing else to go by
+    assert throughput(every)["value"] == [50.0]
+    assert throughput([])["value"] == throughput(lines[:1])["value"] == []
+    assert throughput([record(1, 1.0), record(2, 1.0)])["value"] == []  # a clock that stood still
+
+
+def test_long_curves_are_thinned_with_both_ends() -> None:
+    lines = [{"iteration": i} for i in range(10_001)]
+    found = thinned(lines, most=101)
+    assert len(found) == 101
+    assert [found[0], found[1], found[-1]] == [lines[0], lines[100], lines[-1]]
+    assert thinned(lines[:50], most=101) == lines[:50]
+
+
+def test_names_are_as_short_as_can_be() -> None:
+    assert short_names([Path("runs/a"), Path("runs/b")]) == ["a", "b"]
+    assert short_names([Path("x/a"), Path("y/a"), Path("y/b")]) == ["x/a", "y/a", "y/b"]
+    assert short_names([Path("x/a"), Path("x/a")]) == ["a", "a"]
+    assert gallery_names(["Hopper-v1", "runs/a/best.npz", "runs/b"]) == ["Hopper-v1", "a", "b"]
+
+
+def test_the_run_at_a_glance(runs: list[Path]) -> None:
+    run = read_run(runs[0])
+    evaluations = [(r["eval_mean"], r["iteration"]) for r in run.records if "eval_mean" in r]
+    shown = report_data([run], task=None, seconds=0)["runs"][0]
+    assert (shown["best"]["mean"], shown["best"]["iteration"]) == max(evaluations)
+    assert shown["totals"] == {
+        name: run.records[-1][name] for name in ("iteration", "episodes", "timesteps", "seconds")
+    }
+    assert (shown["threshold"], shown["reached"]) == (3430.0, None)
+    assert len(shown["evaluations"]["mean"]) == len(evaluations)
+    assert shown["gait"] is None
+    paid = {**run.records[3], "eval_mean": 3500.0, "episodes": 16}
+    shown = report_data([replace(run, records=[*run.records[:3], paid])], task=None, seconds=0)["runs"][0]
+    assert shown["reached"]["episodes"] == 16
+
+
+def test_the_heat_map_is_m_over_sigma(runs: list[Path]) -> None:
+    import numpy as np
+
+    run = read_run(runs[0])
+    assert run.policy is not None
+    sigma = run.policy.sigma.copy()
+    sigma[2] = np.inf
+    policy = replace(run.policy, sigma=sigma)
+    shown = report_data([replace(run, policy=policy)], task=None, seconds=0)["runs"][0]["policy"]
+    assert shown["W"][1][4] == float(f"{run.policy.M[1, 4] / sigma[4]:.4g}")
+    assert [row[2] for row in shown["W"]] == [0.0] * 6
+    assert shown["ignored"] == [2]
+    assert shown["rows"] == ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
+
+
+def test_every_setting_is_there(runs: list[Path]) -> None:
+    found = {(where, name): value for where, name, value in settings(read_run(runs[2]))}
+    assert found["configuration", "alpha"] == "0.02"
+    assert found["configuration", "seed"] == "2"
+    assert found["stops at", "iterations"] == "12"
+    assert found["task", "locomotion.frame_skip"] == "5"
+    saved = json.loads((runs[2] / "config.json").read_text())
+    assert {name for where, name in found if where == "configuration"} == set(saved["config"])
+    assert {name for where, name in found if where == "versions"} == set(saved["versions"])
+
+
+def test_commands_make_the_run_again(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ars.cli import main
+
+    words = shlex.split(dict(commands(read_run(runs[1])))["train it again"])
+    assert words[:3] == ["ars", "train", "HalfCheetah-v1"]
+    with pytest.raises(SystemExit) as ended:
+        main([*words[1:], "--out", str(tmp_path / "again"), "--quiet", "--workers", "1"])
+    assert ended.value.code == 0
+    for name in ("config.json", "policy.npz"):
+        assert (tmp_path / "again" / name).read_bytes() == (runs[1] / name).read_bytes()
+    odd = replace(read_run(runs[0]), path=Path("my runs/$(rm -rf x); 'q'"))
+    for _, command in commands(odd):
+        assert shlex.join(shlex.split(command)) == command  # quoted: a shell sees words, nothing else
+
+
+def test_json_cannot_be_taken_for_markup() -> None:
+    nasty = {"</script><script>alert(1)</script>": "<!-- \u2028 & ]]> {{SCRIPT}} 'ü'"}
+    text = as_json(nasty)
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == nasty
+
+
+def test_odd_text_and_deep_nesting_come_through(runs: list[Path]) -> None:
+    run = read_run(runs[0])
+    deep: object = 1
+    for _ in range(5000):
+        deep = [deep]
+    deeper = {"a": {"b": 2.5}}
+    for _ in range(300):
+        deeper = {"c": deeper}
+    odd = replace(run, definition={**run.definition, "\ud800": "\udfff ü", "deep": deep, "deeper": deeper})
+    assert "\\udfff \\u00fc" in page(report_data([odd], task=None, seconds=0))
+    assert ("task", "deep", "…") in settings(odd)
+
+
+@pytest.mark.parametrize("name", ["config.json", "records.jsonl", "best.npz"])
+def test_damaged_bytes_are_a_sentence_or_a_page(tmp_path: Path, name: str) -> None:
+    """A hundred damaged files each: other bytes, lost ones, lost ends, foreign words."""
+    from random import Random
+
+    from small_runs import train
+
+    folder = train(tmp_path / "run", "CartPole-v1", iterations=4)
+    good, random = (folder / name).read_bytes(), Random(name)
+    refused = 0
+    for _ in range(100):
+        bad = bytearray(good)
+        for _ in range(random.choice((1, 1, 2, 20))):
+            at = random.randrange(len(bad) + 1)
+            kind = random.randrange(4)
+            if kind == 0:
+                bad[at : at + 1] = random.randbytes(1)
+            elif kind == 1:
+                del bad[at : at + random.randrange(1, 40)]
+            elif kind == 2:
+                bad[at:at] = random.choice((b"1e999", b"NaN", b"null", b"{", b"[]", b'"', b"-", b"\xff", b"9" * 400))
+            else:
+                del bad[max(1, at) :]
+        (folder / name).write_bytes(bytes(bad))
+        try:
+            page(report_data([read_run(folder)], task=None, seconds=0))
+        except ArsError:
+            refused += 1
+    assert refused > 20
+
+
+def test_the_page_allows_its_own_script_only_and_no_network() -> None:
+    text = page({"kind": "gallery", "version": "{{SCRIPT}}", "policies": []})
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy
+    rules = dict(rule.split(" ", 1) for rule in policy[1].split("; "))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    assert len(scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    assert rules["script-src"] == f"'sha256-{digest}'"
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    assert text.count("{{SCRIPT}}") == 1  # what the data says is not filled in
+
+
+def test_the_same_runs_give_the_same_page(runs: list[Path], tmp_path: Path) -> None:
+    found = [read_run(path) for path in runs]
+    write_report(found, tmp_path / "a.html", seconds=0)
+    write_report(found, tmp_path / "b.html", seconds=0)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    with pytest.raises(FileError, match="there is no folder"):
+        write_report(found, tmp_path / "nowhere" / "a.html", seconds=0)
+
+
+def test_a_task_of_ones_own_is_not_imported_by_a_report(runs: list[Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(runs[0], tmp_path / "run"))
+    text = (folder / "config.json").read_text()
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'was here')!r}, 'w')")
+    (folder / "config.json").write_text(text.replace('"task": "HalfCheetah-v1"', '"task": "evil:make"'))
+    shown = report_data([read_run(folder)], task=None, seconds=0.1)["runs"][0]
+    assert "--task evil:make" in shown["gait"]["why_not"]
+    assert shown["policy"]["rows"] == ["a0", "a1", "a2", "a3", "a4", "a5"]
+    assert not (tmp_path / "was here").exists()
+
+
+def test_a_task_is_confirmed_for_its_own_runs_only(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from small_runs import train
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    mine = read_run(train(tmp_path / "mine", "film_envs:Painted", iterations=2))
+    monkeypatch.setenv("MUJOCO_GL", "off")  # the robot's film fails for a reason of its own
+    shown = report_data([mine, read_run(runs[0])], task="film_envs:Painted", seconds=0.3)["runs"]
+    assert len(shown[0]["gait"]["frames"]) == 4
+    assert "MUJOCO_GL" in shown[1]["gait"]["why_not"]
+    with pytest.raises(SettingError, match="There is no run of other:make among these"):
+        report_data([mine], task="other:make", seconds=0.3)

@@ -1,0 +1,250 @@
+"""The paper's targets: what each needs, and that each is drawn from small files alone."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from ars.cli import main
+from ars.errors import SettingError
+from ars.experiments.cost import costs, in_words, on_cores
+from ars.experiments.run_specs import CAPS, Plan, plan
+from ars.paper.reproduce import Request, draw, names, write_index
+from ars.paper.targets import TARGETS, chosen, seeds_of, variants
+from curve_maker import curve
+
+
+def ars(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
+
+
+def test_every_table_and_figure_of_the_paper_is_there() -> None:
+    assert names("all") == [*(f"table{i}" for i in range(1, 8)), *(f"figure{i}" for i in range(1, 6))]
+    with pytest.raises(SettingError, match="table8"):
+        names("table8")
+
+
+def test_the_runs_of_the_targets(tmp_path: Path) -> None:
+    request = Request(["table1"], tmp_path, ["Hopper"], None)
+    plans = request.plans("table1")
+    assert len(plans) == 15  # five variants on three seeds, the main one first
+    assert {p.variant for p in plans[:3]} == {"V2-t"}
+    assert {p.seed for p in plans} == {237, 759, 959}
+    assert len(Request(["figure3"], tmp_path, ["Swimmer-v1"]).plans("figure3")) == 100
+    assert len(Request(["figure4"], tmp_path, ["Swimmer-v1"]).plans("figure4")) == 9 * 3
+    plane = Request(["figure4"], tmp_path, ["HalfCheetah-v1"]).plans("figure4")[:27]  # of alpha and nu comes first
+    assert {(one.N, one.b) for one in plane} == {(32, 4)}
+    assert {one.seed for one in plane} == {237, 759, 959}
+    assert variants("Swimmer-v1") == ["V1", "V2", "BRS"]
+    assert chosen("table2", ["Ant-v1", "Hopper-v1"]) == ["Hopper-v1"]  # table 2 has no Ant
+    with pytest.raises(SettingError, match="CartPole"):
+        chosen("table1", ["CartPole-v1"])
+
+
+def test_to_cap_goes_on_beyond_the_threshold(tmp_path: Path) -> None:
+    to_threshold, to_cap = (Request(["figure3"], tmp_path, ["Hopper-v1"], (1,), to_cap=cap) for cap in (False, True))
+    reached = curve([3200], seed=1, eval_episodes=10)
+    reached.save(tmp_path / "runs" / "a.json")
+    assert to_threshold.to_do() == []
+    assert len(to_cap.to_do()) == 1
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "figure5"])
+def test_every_target_is_drawn_with_nothing_and_with_something(tmp_path: Path, target: str) -> None:
+    request = Request([target], tmp_path)
+    before = {path: path.read_bytes() for path in draw(request, target)}
+    assert before
+    curves = [curve([0, 4000], seed=s) for s in (237, 759)] + [curve([0, 1], task="Humanoid-v1", variant="V2")]
+    for i, one in enumerate(curves):
+        one.save(tmp_path / "runs" / f"{i}.json")
+    after = {path: path.read_bytes() for path in draw(request, target)}
+    assert set(after) == set(before)
+    if target != "figure3":  # it has other seeds
+        assert after != before
+    assert f"`ars reproduce {target}`" in write_index(tmp_path).read_text()
+
+
+def test_narrowing_runs_less_and_draws_the_whole_target(tmp_path: Path) -> None:
+    request = Request(["table1"], tmp_path, ["Swimmer-v1"])
+    assert {one.task for one in request.plans("table1")} == {"Swimmer-v1"}
+    [table, *_] = draw(request, "table1")
+    assert [table.name, table.read_text().count("-v1 |")] == ["table1.md", 6]
+    [own, *_] = draw(Request(["table1"], tmp_path, ["Hopper-v5"], (1, 2)), "table1")
+    assert own.name == "table1-v5-seeds1-2.md"
+    assert "Hopper-v5" in own.read_text()
+    with pytest.raises(SettingError, match="table2 has no Ant-v1"):
+        Request(["table2"], tmp_path, ["Ant-v1"]).check()
+
+
+def test_figure_1_shows_the_papers_seeds_before_others(tmp_path: Path) -> None:
+    others = seeds_of("table6")[1:4]
+    for seed in (*others, 237, 1):  # 1 is of no target
+        curve([0, 1], task="Humanoid-v1", variant="V2", seed=seed).save(tmp_path / "runs" / f"{seed}.json")
+    [svg] = [path for path in draw(Request(["figure1"], tmp_path), "figure1") if path.suffix == ".svg"]
+    named = re.findall(r"seed (\d+)", svg.read_text())
+    assert list(map(int, named)) == [237, *others[:2]]
+
+
+def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    curve([3200]).save(tmp_path / "runs" / "1.json")
+    (tmp_path / "runs" / "2.json").write_text("{")
+    assert ars("reproduce", "table1", "--draw", "--out", str(tmp_path)) == 0
+    assert "160 (1 seed) / 1973" in (tmp_path / "tables" / "table1.md").read_text()
+    assert "Left out: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"method,trial,timesteps,relative_cost\n", b"\x00 garbage", None])
+def test_what_is_missing_or_damaged_of_figure_5_is_said(
+    content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Path(__file__).parents[2] / "results" / "lqr" / "lqr.csv"
+    (tmp_path / "lqr").mkdir()
+    half = b"".join(kept.read_bytes().splitlines(keepends=True)[:-3])
+    (tmp_path / "lqr" / "lqr.csv").write_bytes(half if content is None else content)
+    assert ars("reproduce", "figure5", "--draw", "--out", str(tmp_path)) == 2
+    error = capsys.readouterr().err
+    assert "lqr.csv is damaged (" in error
+    assert error.count("\n") == 1
+    (tmp_path / "lqr" / "lqr.csv").unlink()
+    assert ars("reproduce", "figure5", "--draw", "--out", str(tmp_path)) == 0
+    assert "figure5 is not there yet: ars reproduce figure5 runs it." in capsys.readouterr().out
+
+
+def test_long_lists_of_seeds_have_files_of_their_own(tmp_path: Path) -> None:
+    lists = [tuple(range(1000, end)) for end in (1030, 1040)]
+    [one, other] = [Request(["table1"], tmp_path, None, seeds).suffix("v1") for seeds in lists]
+    assert one != other
+    assert len(one) < 100
+
+
+def test_a_number_of_seeds_is_for_targets_that_have_many(tmp_path: Path) -> None:
+    request = Request(["table1", "figure3", "table6"], tmp_path, ["Humanoid-v1"], first=3)
+    request.check()
+    assert {one.seed for one in request.plans("table1")} == {237, 759, 959}
+    assert len({one.seed for one in request.plans("figure3")}) == 3
+    assert request.plans("table6")[0].seed == 237
+    assert len(request.plans("table6")) == 3
+    assert len(Request(["table6"], tmp_path).plans("table6")) == len(Request(["table6"], tmp_path).seeds_of("table6"))
+
+
+def test_the_runs_of_all_targets_are_each_asked_for_once(tmp_path: Path) -> None:
+    plans = Request(names("all"), tmp_path, ["Hopper-v1"]).to_do()
+    assert len({one.identity for one in plans}) == len(plans)
+
+
+def test_figure_5_is_drawn_from_its_numbers(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[2] / "results" / "lqr"
+    (tmp_path / "lqr").mkdir()
+    (tmp_path / "lqr" / "lqr.csv").write_bytes((kept / "lqr.csv").read_bytes())
+    assert draw(Request(["figure5"], tmp_path), "figure5")
+    assert (tmp_path / "lqr" / "table.md").read_text() == (kept / "table.md").read_text()
+
+
+def test_a_target_runs_what_is_missing_and_then_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setitem(CAPS, "Swimmer", 20)
+    folders = "--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")
+    command = ["reproduce", "table2", "--tasks", "Swimmer-v1", "--seed-list", "1,2", *folders]
+    assert ars(*command, "--dry-run") == 0
+    assert "2 runs, 0 there: about" in capsys.readouterr().out
+    assert not (tmp_path / "results").exists()
+    assert ars(*command) == 0
+    assert "Swimmer-v1" in (tmp_path / "results" / "tables" / "table2-seeds1-2.md").read_text()
+    capsys.readouterr()
+    assert ars(*command) == 0
+    assert "2 runs, 2 there: nothing to run" in capsys.readouterr().out
+
+
+def test_sweep_chooses_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = "--episodes", "20", "--eval-episodes", "1", "--threshold", "-1000", "--final-seeds", "1"
+    command = ["sweep", "Swimmer-v5", "--seeds", "2", "--grid", "alpha=0.01,0.02", *few, "--out", str(tmp_path / "s")]
+    assert ars(*command) == 0
+    out = capsys.readouterr().out
+    assert "Rollouts: 20 of training, 1 of evaluation, beside 84 for tuning." in out
+    assert len(list((tmp_path / "s" / "curves").iterdir())) == 5
+    assert len((tmp_path / "s" / "final.csv").read_text().splitlines()) == 2
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "curves").iterdir()}
+    assert ars(*command) == 0  # nothing is run again
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "curves").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sweep", "Swimmer-v5", "--seeds", "2", "--seed-list", "1"],
+        ["sweep", "Swimmer-v5", "--seed-list", "1,1"],
+        ["sweep", "Swimmer-v5", "--seed-list", "a"],
+        ["sweep", "Swimmer-v5", "--grid", "beta=1"],
+        ["sweep", "Swimmer-v5", "--jobs", "0"],
+        ["sweep", "Swimmer-v5", "--seeds", "0"],
+        ["sweep", "Swimmer-v5", "--final-seeds", "-1"],
+        ["sweep", "Swimmer-v5", "--grid", "N=0"],
+        ["reproduce", "table1", "--dry-run", "--draw"],
+        ["reproduce", "table2", "--tasks", "Ant-v1"],
+        ["reproduce", "table2", "--jobs", "-1"],
+        ["reproduce", "table2", "--minutes", "nan"],
+        ["reproduce", "table2", "--minutes", "-1", "--dry-run"],
+        ["reproduce", "table1", "--seeds", "2"],
+        ["reproduce", "figure3", "--seeds", "0"],
+        ["reproduce", "figure3", "--seeds", "101", "--dry-run"],
+        ["reproduce", "figure3", "--seeds", "2", "--seed-list", "1"],
+        ["reproduce", "table1", "--tasks", "Swimmer-v9", "--draw"],
+        ["reproduce", "table2", "--tasks", "Humanoid-v1", "--draw"],
+        ["reproduce", "table9"],
+        ["reproduce", "table4", "--tasks", "Swimmer-v1", "Ant-v1", "--draw"],
+        ["reproduce", "table4", "--draw", "--tasks"],
+        ["reproduce", "table4", "--address", "nowhere:1", "--dry-run"],
+        ["reproduce", "table4", "--draw", "--out", "resluts"],
+        ["reproduce", "table4", "--tasks", "Swimmer-v1", "--minutes", "0.001", "--out", "/dev/null/nothing"],
+        ["sweep", "Swimmer-v5", "--episodes", "20", "--eval-episodes", "1", "--out", "/dev/null/nothing"],
+        ["reproduce", "table1", "--tasks", "CartPole-v1"],
+    ],
+)
+def test_mistakes_are_one_sentence(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert ars(*arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_when_the_minutes_are_over_it_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = "--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")
+    assert ars("reproduce", "table5", "--tasks", "Ant-v1", "--minutes", "0.02", *folders, "--quiet") == 0
+    assert "0.02 minutes are over: 3 of 3 runs are left; the same command goes on." in capsys.readouterr().out
+    assert ars("reproduce", "figure5", "--minutes", "1", *folders) == 0
+    assert "run ars reproduce figure5" in capsys.readouterr().out
+
+
+def test_one_thread_a_run_is_the_least() -> None:
+    assert [on_cores(seconds, 2) for seconds in ([], [10.0], [10.0, 4.0, 8.0])] == [0.0, 10.0, 11.0]
+
+
+@pytest.mark.parametrize("name", ["small_envs:RaisesAtReset", "small_envs:NanFirstObservation"])
+def test_a_bad_environment_has_some_cost(name: str) -> None:
+    """Its runs will fail, and say so; a sweep must get that far."""
+    [found] = costs([Plan(name, "V1", 0.01, 0.03, 1, 1, seed=1, episodes=40, eval_episodes=1)]).values()
+    assert 0 < found < math.inf
+
+
+def test_costs_in_words() -> None:
+    few, many = plan("Swimmer-v1", "V1", 1, eval_episodes=10), plan("Swimmer-v1", "V1", 1)
+    found = costs([few, many])  # 500 episodes and 25 evaluations
+    assert found[many] / found[few] == pytest.approx((500 + 2500) / (500 + 250))
+    assert [in_words(s) for s in (5, 100, 7200, 10**6)] == ["5 s", "1.7 min", "2 h", "12 days"]
+
+
+def test_a_failed_run_is_reported_and_not_fatal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["sweep", "Swimmer-v5", "--seed-list", "1,2", "--episodes", "20", "--eval-episodes", "1", "--quiet"]
+    command += ["--final-seeds", "1"]  # they are run all the same
+    blocked = tmp_path / "s" / "runs" / "Swimmer-v5-V1-alpha0.01-nu0.03-N1-b1-seed1-eval1"
+    blocked.mkdir(parents=True)
+    (blocked / "config.json").write_text("{")
+    assert ars(*command, "--out", str(tmp_path / "s")) == 1
+    out = capsys.readouterr().out
+    assert "seed1-eval1: FAILED: " in out
+    assert "1 of 3 runs failed" in out
+    assert len(list((tmp_path / "s" / "curves").iterdir())) == 2

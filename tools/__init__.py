@@ -1,0 +1,1 @@
+"""Maintainers' scripts, which are not part of the package."""

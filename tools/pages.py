@@ -1,0 +1,34 @@
+"""Tables in pages of the documentation, always those of results/: what stands between two marks is replaced.
+
+    python -m tools.pages results docs/results.md README.md
+
+The marks are `<!-- table1 -->` (of results/tables/table1.md, its table alone) and `<!-- end -->`.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from ars.files import write_atomic
+
+MARKS = re.compile(r"(<!-- ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def refresh(text: str, results: Path) -> str:
+    """The page with today's tables."""
+
+    def table(match: "re.Match[str]") -> str:
+        lines = (results / "tables" / f"{match[2]}.md").read_text().splitlines()
+        rows = [line for line in lines if line.startswith("|")]
+        return "\n".join([match[1].rstrip(), *rows, match[3]])
+
+    return MARKS.sub(table, text)
+
+
+def main(results: Path, *pages: Path) -> None:
+    for page in pages:
+        write_atomic(page, refresh(page.read_text(), results).encode())
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""Which trained policies come with the package: the best of each task by its run's own evaluations, measured afresh.
+
+    python -m tools.shipping runs/paper
+
+The choice looks at the evaluations of training alone, so that the fresh episodes, which README.md reports, have no part
+in it. Another seed's best policy is kept too where it is nearly as good and above the threshold: often it is another
+gait.
+"""
+
+import math
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from ars.curves import Curve, from_run
+from ars.files import write_atomic, write_json
+from ars.policies import FOLDER
+from ars.policy import LinearPolicy
+from ars.presets import robot_of, threshold
+from ars.training import evaluate
+
+EPISODES, SEED = 100, 0  # what `ars evaluate` does without flags
+NEARLY = 0.8  # of the best reward: worth keeping as another gait
+MOST = 3  # policies a task
+
+
+def candidates(runs: Path) -> dict[str, list[tuple[Path, Curve]]]:
+    """Task → (best.npz, curve), best first, one for each seed. Evaluations of fewer than 100 rollouts are more luck:
+    they count only where no run with 100 has reached the threshold."""
+    found: dict[str, list[tuple[Path, Curve]]] = {}
+    for folder in sorted(path.parent for path in runs.glob("*/best.npz")):
+        curve = from_run(folder)
+        if robot_of(curve.config.task):
+            found.setdefault(curve.config.task, []).append((folder / "best.npz", curve))
+    for task, every in found.items():
+        whole = [entry for entry in every if entry[1].config.eval_episodes >= EPISODES]
+        arrived = any(curve.best >= (threshold(task) or -math.inf) for _, curve in whole)
+        group = sorted(whole if arrived else every, key=lambda entry: -entry[1].best)
+        seeds: dict[int, tuple[Path, Curve]] = {}
+        for entry in group:
+            seeds.setdefault(entry[1].config.seed, entry)
+        found[task] = list(seeds.values())
+    return found
+
+
+def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
+    """Copy the chosen policies into the package; name → what is known of each."""
+    shipped = {}
+    for task, group in sorted(candidates(runs).items()):
+        least = max(NEARLY * group[0][1].best, threshold(task) or -math.inf)
+        worth = [group[0], *(entry for entry in group[1:] if entry[1].best >= least)][:MOST]
+        for place, (path, curve) in enumerate(worth):
+            name = task if place == 0 else f"{task}-seed{curve.config.seed}"
+            shutil.copyfile(path, FOLDER / f"{name}.npz")
+            policy = LinearPolicy.load(FOLDER / f"{name}.npz")
+            fresh = evaluate(policy, episodes=EPISODES, seed=SEED, workers=workers).summary()
+            shipped[name] = {
+                "task": task,
+                "variant": curve.config.variant,
+                **{
+                    symbol: getattr(curve.config, symbol)
+                    for symbol in ("alpha", "nu", "N", "b", "seed", "eval_episodes")
+                },
+                "iteration": policy.task["iteration"],
+                "evaluation": fresh,
+                "versions": policy.task["versions"],
+            }
+    for path in FOLDER.glob("*.npz"):  # last, so that an interruption leaves a complete set
+        if path.stem not in shipped:
+            path.unlink()
+    return shipped
+
+
+def readme(shipped: dict[str, dict[str, Any]]) -> str:
+    below = any(entry["evaluation"]["mean"] < (threshold(entry["task"]) or -math.inf) for entry in shipped.values())
+    lines = [
+        "# Trained policies",
+        "",
+        f"The reproduction's best policies, chosen by their runs' own evaluations, then measured on {EPISODES} fresh",
+        "episodes. `ars evaluate NAME` gives these figures again, to the last digit on the same versions of MuJoCo and",
+        "NumPy; `ars watch NAME` shows it. Written by `python -m tools.shipping runs/paper`.",
+        "",
+        *(["Policies below their task's threshold are what training had reached so far.", ""] if below else []),
+        "| name | reward | std | min | max | threshold | made by |",
+        "|---|--:|--:|--:|--:|--:|---|",
+    ]
+    for name, entry in shipped.items():
+        found = entry["evaluation"]
+        numbers = " | ".join(f"{found[key]:.2f}" for key in ("mean", "std", "min", "max"))
+        made = (
+            f"`ars train {entry['task']} --variant {entry['variant']} --alpha {entry['alpha']:g} --nu {entry['nu']:g} "
+        )
+        made += f"--N {entry['N']} --b {entry['b']} --seed {entry['seed']} --iterations {entry['iteration']}`"
+        lines.append(f"| {name} | {numbers} | {threshold(entry['task']):g} | {made} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(runs: Path) -> None:
+    from ars.executors import cores
+
+    shipped = ship(runs, workers=cores())
+    write_json(FOLDER / "evaluations.json", shipped)
+    write_atomic(FOLDER / "README.md", readme(shipped).encode())
+    print(readme(shipped))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
