@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ars.config import VARIANTS, Config
+from ars.config import Config
+from ars.searches.ars import VARIANTS
 from ars.errors import SettingError
 from ars.stopping import Stop
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ars import presets
-from ars.config import VARIANTS
+from ars.searches.ars import VARIANTS
 from ars.errors import SettingError
 from ars.presets import (
     DEFAULT_PRESET,

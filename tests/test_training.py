@@ -10,7 +10,7 @@ import pytest
 
 import ars
 import small_envs
-from ars.config import VARIANTS
+from ars.searches.ars import VARIANTS
 from ars.errors import ArsError, DivergedError, FileError, SettingError, TaskError
 from ars.executors import SerialExecutor
 from ars.noise import Key, Stream, direction, environment_seed

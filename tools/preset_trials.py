@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-from ars.config import VARIANTS
+from ars.searches.ars import VARIANTS
 from ars.executors import cores
 from ars.executors.processes import end_with_parent
 from ars.noise import Key, Stream, generator

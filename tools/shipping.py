@@ -18,7 +18,7 @@ from ars.files import write_atomic, write_json
 from ars.policies import FOLDER
 from ars.policy import LinearPolicy
 from ars.presets import robot_of, threshold
-from ars.training import evaluate
+from ars.sessions import evaluate
 
 EPISODES, SEED = 100, 0  # what `ars evaluate` does without flags
 NEARLY = 0.8  # of the best reward: worth keeping as another gait

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ars.errors import ArsError
     from ars.policy import LinearPolicy
     from ars.records import Record
-    from ars.training import evaluate, resume, train
+    from ars.sessions import evaluate, resume, train
 
 __all__ = ["ArsError", "Config", "LinearPolicy", "Record", "evaluate", "resume", "train"]
 
@@ -22,9 +22,9 @@ _HOMES = {
     "Config": "ars.config",
     "LinearPolicy": "ars.policy",
     "Record": "ars.records",
-    "evaluate": "ars.training",
-    "resume": "ars.training",
-    "train": "ars.training",
+    "evaluate": "ars.sessions",
+    "resume": "ars.sessions",
+    "train": "ars.sessions",
 }
 
 

@@ -1,9 +1,10 @@
 """Algorithms 1 and 2 of the paper, on arrays: what happens to theta or M once the 2N rewards are in.
 
-deltas: (N, p, n); r_plus, r_minus: (N,), NaN where a rollout was not finite. Sums run over k in ascending order.
+deltas: N arrays (p, n); r_plus, r_minus: (N,), NaN where a rollout was not finite. Sums run over k in ascending order.
 The states' statistics (Algorithm 2, line 8) are in moments.py, the policies (line 5) in policy.py.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +33,11 @@ def top_directions(r_plus: FloatArray, r_minus: FloatArray, b: int) -> NDArray[n
     return np.sort(ks[best_first[:b]])
 
 
-def weighted_sum(deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, ks: NDArray[np.intp]) -> FloatArray:
+def weighted_sum(
+    deltas: Sequence[FloatArray], r_plus: FloatArray, r_minus: FloatArray, ks: NDArray[np.intp]
+) -> FloatArray:
     """Σ_k [r(π_k,+) − r(π_k,−)] δ_k, one k after the other: no BLAS, the same bits everywhere."""
-    total: FloatArray = np.zeros(deltas.shape[1:])
+    total: FloatArray = np.zeros(deltas[0].shape)
     for k in ks:
         total += (r_plus[k] - r_minus[k]) * deltas[k]
     return total
@@ -52,7 +55,9 @@ def norm(update: FloatArray) -> float:
     return largest * float(np.sqrt(np.square(update / largest).sum())) if largest > 0.0 else 0.0
 
 
-def brs_step(theta: FloatArray, deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, *, alpha: float) -> Step:
+def brs_step(
+    theta: FloatArray, deltas: Sequence[FloatArray], r_plus: FloatArray, r_minus: FloatArray, *, alpha: float
+) -> Step:
     """Basic random search."""
     ks = finite_directions(r_plus, r_minus)
     sigma_R = deviation(np.stack([r_plus[ks], r_minus[ks]]))  # for the record; Algorithm 1 has no use for it
@@ -61,7 +66,7 @@ def brs_step(theta: FloatArray, deltas: FloatArray, r_plus: FloatArray, r_minus:
 
 
 def ars_step(
-    M: FloatArray, deltas: FloatArray, r_plus: FloatArray, r_minus: FloatArray, *, alpha: float, b: int
+    M: FloatArray, deltas: Sequence[FloatArray], r_plus: FloatArray, r_minus: FloatArray, *, alpha: float, b: int
 ) -> Step:
     """Augmented random search; b = N for V1 and V2."""
     ks = top_directions(r_plus, r_minus, b)

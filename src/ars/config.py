@@ -1,64 +1,18 @@
-"""The configuration of a run: everything that, with the seed, decides its bits. The variants are field values."""
+"""The configuration of a run: everything that, with the seed, decides its bits. What all searches share is here;
+a search's own settings are one block, `search`."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from numbers import Integral, Real
-from typing import Any, NamedTuple
-
-import numpy as np
+from dataclasses import dataclass, fields
+from typing import Any
 
 from ars.errors import SettingError
+from ars.searches import Search, make_search, search_name, search_settings
+from ars.searches.ars import VARIANTS
+from ars.settings import check_settings, own_fields, setting, shown
 
-
-class Variant(NamedTuple):
-    """Which of the paper's three augmentations of basic random search are on."""
-
-    scaled_by_sigma_R: bool  # section 3.1
-    normalised: bool  # section 3.2
-    top_directions: bool  # section 3.3
-
-
-VARIANTS = {
-    "BRS": Variant(False, False, False),
-    "V1": Variant(True, False, False),
-    "V1-t": Variant(True, False, True),
-    "V2": Variant(True, True, False),
-    "V2-t": Variant(True, True, True),
-}
-
-NOISES = ("counter", "table")
-
-LARGEST = {
-    "N": 10**6, "b": 10**6, "H": 10**9, "seed": 2**64 - 1, "eval_every": 10**9, "eval_episodes": 10**6,
-    "table_size": 10**9, "stats_every": 10**9,
-}  # fmt: skip
-
-
-def finite_number(name: str, value: Any) -> float:
-    """value as a float, NumPy's numbers too; a sentence if it is not a finite number."""
-    try:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not math.isfinite(value):
-            raise SettingError(f"{name} = {shown(value)} is not a finite number.")
-        return float(value)
-    except OverflowError as error:
-        raise SettingError(f"{name} is not a finite number: it has more digits than a float can hold.") from error
-
-
-def whole_number(name: str, value: Any, least: int, most: float = math.inf) -> int:
-    """value as an int within its range, or a sentence."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or not least <= int(value) <= most:
-        limit = "on" if most == math.inf else f"to {most}"
-        raise SettingError(f"{name} = {shown(value)} must be a whole number from {least} {limit}.")
-    return int(value)
-
-
-def shown(value: Any) -> str:
-    """A value in a sentence; Python refuses to write integers of thousands of digits."""
-    if isinstance(value, int) and abs(value) >= 10**50:
-        return "a number of many digits"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+LARGEST_SEED = 2**64 - 1
+LARGEST_EVALUATION = 10**6  # rollouts
+ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # which its oldest files lack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,59 +20,85 @@ class Config:
     """The paper's symbols; H and shift are for training only."""
 
     task: str
-    variant: str
-    alpha: float  # step-size
-    nu: float  # standard deviation of the exploration noise
-    N: int  # directions sampled per iteration
-    b: int  # top-performing directions used
-    H: int  # horizon of training rollouts
-    shift: float  # the survival bonus, taken off every training step
-    seed: int = 0
-    eval_every: int = 10  # iterations between evaluations; 0 for none
-    eval_episodes: int = 100
-    noise: str = "counter"  # where delta_k comes from: its key, or the shared noise table of section 4.1
-    table_size: int = 0  # numbers in that table; 0 without one
-    stats_every: int = 1  # only iterations with j mod stats_every = 0 gather states (section 4.4)
+    search: Search
+    normalise: bool = setting(True, help="Normalise states by their running mean and deviation (section 3.2).")
+    H: int = setting(help="Horizon of training rollouts.", least=1, most=10**9)
+    shift: float = setting(help="Subtracted from the reward of every training step: the survival bonus.")
+    seed: int = setting(0, help="Random seed; it fully determines the run.", least=0, most=LARGEST_SEED)
+    eval_every: int = setting(10, help="Iterations between evaluations; 0: never.", least=0, most=10**9)
+    eval_episodes: int = setting(100, help="Rollouts per evaluation.", least=1, most=LARGEST_EVALUATION)
+    noise: str = setting(
+        "counter", help="Directions from counters, or from a shared table of numbers.", choices=("counter", "table")
+    )
+    table_size: int = setting(0, help="Numbers in that table; 25000000 if not given.", least=0, most=10**9)
+    stats_every: int = setting(1, help="Gather states only every so many iterations.", least=1, most=10**9)
+    start: str = ""  # where M starts from, if not from 0: the SHA-256 of a policy file, a colon, its statistics' weight
+
+    def __new__(cls, **given: Any) -> "Config":
+        """Names of the first version, which had the settings of ARS among its own."""
+        for name in ("variant", "alpha", "nu", "N", "b"):
+            if name in given:
+                raise SettingError(
+                    f"Config takes search=ARS(...) instead of {name}: ars.presets.make_config takes {name}."
+                )
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.variant, str) or self.variant not in VARIANTS:
-            raise SettingError(f"variant = {shown(self.variant)} is unknown: choose one of {', '.join(VARIANTS)}.")
-        for name in ("alpha", "nu", "shift"):
-            object.__setattr__(self, name, finite_number(name, getattr(self, name)))
-        for name in ("alpha", "nu"):
-            if getattr(self, name) <= 0:
-                raise SettingError(f"{name} = {getattr(self, name):g} must be larger than 0.")
-        for name, largest in LARGEST.items():
-            least = 0 if name in ("seed", "eval_every", "table_size") else 1
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), least, largest))
-        if self.b > self.N:
-            raise SettingError(f"b = {self.b} is larger than N = {self.N}: choose b from 1 to {self.N}.")
-        if self.b < self.N and not self.features.top_directions:
-            raise SettingError(
-                f"b = {self.b} < N = {self.N} needs a variant with top directions (V1-t or V2-t), "
-                f"not {self.variant}: leave b out, or set it to {self.N}."
-            )
-        if not isinstance(self.noise, str) or self.noise not in NOISES:
-            raise SettingError(f"noise = {shown(self.noise)} is unknown: choose {' or '.join(NOISES)}.")
+        check_settings(self)
         if (self.noise == "table") != (self.table_size > 0):
             raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
-        if self.stats_every > 1 and not self.features.normalised:
-            raise SettingError(f"stats_every = {self.stats_every} needs statistics, and {self.variant} has none.")
+        if self.stats_every > 1 and not self.normalise:
+            raise SettingError(f"stats_every = {self.stats_every} needs statistics, and {self.label} has none.")
 
     @property
-    def features(self) -> Variant:
-        return VARIANTS[self.variant]
+    def label(self) -> str:
+        """What people call this search: V2-t."""
+        return self.search.label(self.normalise)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "search" and not name.startswith("_") and hasattr(self.search, name):
+            raise AttributeError(f"Config has no {name}: it is a setting of the search, config.search.{name}.")
+        raise AttributeError(f"Config has no {name}.")
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """As JSON; the search is one block, tagged by its name."""
+        shared = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**shared, "search": {"name": search_name(self.search), **search_settings(self.search)}}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> "Config":
         """The inverse of to_dict; unknown or missing names are mistakes."""
-        names = {f.name for f in fields(Config)}
-        odd = sorted(names.symmetric_difference(value))
+        odd = sorted({f.name for f in fields(Config)}.symmetric_difference(value))
         if odd:
-            raise SettingError(f"The configuration has {shown(odd[0])} missing or does not know it.")
+            raise SettingError(f"missing or unknown setting: {shown(odd[0])}.")
+        block = value["search"]
+        if not isinstance(block, Mapping) or not isinstance(block.get("name"), str):
+            raise SettingError("search is not a block of settings with a name.")
         if not isinstance(value["task"], str) or not value["task"].isprintable():
             raise SettingError(f"task = {shown(value['task'])} is not a name.")
-        return Config(**value)
+        if not isinstance(value["start"], str) or not value["start"].isascii() or len(value["start"]) > 100:
+            raise SettingError(f"start = {shown(value['start'])} is not a policy's hash and weight.")
+        search = make_search(block["name"], {name: part for name, part in block.items() if name != "name"})
+        return Config(**{**value, "search": search})
+
+    @staticmethod
+    def from_format_1(value: Mapping[str, Any]) -> "Config":
+        """The configuration of a run that format 1 wrote: ARS alone, with its settings among the others."""
+        value = {**ADDED_TO_FORMAT_1, **value}
+        variant = value.pop("variant", None)
+        if not isinstance(variant, str) or variant not in VARIANTS:
+            raise SettingError(f"variant = {shown(variant)} is unknown: choose one of {', '.join(VARIANTS)}.")
+        scaled, normalise, top = VARIANTS[variant]
+        names = ("alpha", "nu", "N", "b")
+        block = {name: value.pop(name) for name in names if name in value}
+        if not top and block.get("b") != block.get("N"):
+            raise SettingError(f"b = {shown(block.get('b'))} is not N, and {variant} uses all directions.")
+        search = {"name": "ars", **block, "scaled": scaled}
+        if "search" in value or "normalise" in value or "start" in value:
+            raise SettingError("missing or unknown setting: format 1 has no search block.")
+        return Config.from_dict({**value, "search": search, "normalise": normalise, "start": ""})
+
+
+def shared_settings() -> list[str]:
+    """The names of the settings that all searches share."""
+    return [f.name for f in own_fields(Config)]

@@ -1,14 +1,13 @@
-"""A run as the tables and figures need it: its settings and its evaluations, from a run folder or from one small file.
+"""The curve of a run, of any learner: what it learnt, when, and at what cost, from a run folder or from one small file.
 
-The small file is text, a few kB: `results/runs/` keeps one for every run of the reproduction.
+The small file is text, a few kB: `results/runs/` keeps one for every run of the reproduction. Nothing here knows ARS:
+whatever decided the run is a mapping of settings, so that another method's curve enters the same tables.
 """
 
 import json
 import math
-import os
-import platform
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +17,44 @@ from numpy.typing import NDArray
 from ars.config import Config
 from ars.errors import ArsError, FileError
 from ars.files import make_folder, read_json, write_atomic
-from ars.presets import Preset
-from ars.run_files import read_records
-from ars.runs import read_config
+from ars.records import SHARED
+from ars.run_files import read_run
+from ars.searches import search_settings
 from ars.statistics import first_reach
 from ars.stopping import Stop
 
 FloatArray = NDArray[np.float64]
 
-FORMAT = 1
-EVALUATIONS = ("iteration", "episodes", "timesteps", "seconds", "mean", "std")  # columns, one entry an evaluation
+FORMAT = 2  # format 1, of ARS alone, is read
+SPENT = ("iteration", "episodes", "timesteps", "seconds")  # what an evaluation came after: at_iteration, at_episodes, …
+COLUMNS = (*(f"at_{name}" for name in SPENT), "mean", "std")  # one entry per evaluation
+EPISODES = "episodes"  # the column of every iteration's total of training rollouts
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A run: `evaluations` by column, `sigma_R` of every iteration, and what it spent in all."""
+    """A run. `columns` have one entry per evaluation: what had been spent (at_iteration, at_episodes, at_timesteps,
+    at_seconds), and its mean and std. `telemetry` has one entry per iteration: `episodes` so far, and what the learner
+    reports (sigma_R). `label` is what people call the learner with these settings: V2-t."""
 
-    config: Config
-    stop: Stop
-    versions: Mapping[str, str]
-    machine: str
-    status: str  # "finished", "unfinished", or why it failed
-    iterations: int
-    episodes: int
-    timesteps: int
-    seconds: float
-    evaluations: Mapping[str, FloatArray]
-    sigma_R: FloatArray
+    learner: str
+    task: str
+    seed: int
+    settings: Mapping[str, Any]  # what else decided the run
+    columns: Mapping[str, FloatArray]
+    telemetry: Mapping[str, FloatArray] = field(default_factory=dict)
+    label: str = ""
+    status: str = "finished"  # or "unfinished", or why it failed
+    iterations: int = 0
+    episodes: int = 0
+    timesteps: int = 0
+    seconds: float = 0.0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: str = "unknown"
 
     @property
     def rewards(self) -> FloatArray:
-        return self.evaluations["mean"]
+        return self.columns["mean"]
 
     @property
     def best(self) -> float:
@@ -56,22 +62,23 @@ class Curve:
         return float(self.rewards.max()) if self.rewards.size else -math.inf
 
     @property
-    def identity(self) -> Config:
+    def identity(self) -> str:
         """What decides the training, and when it is evaluated; by how many rollouts is not part of it."""
-        return identity(self.config)
+        return identity(self.learner, self.task, self.seed, self.settings)
 
     @property
-    def point(self) -> Preset:
-        return Preset(self.config.alpha, self.config.nu, self.config.N, self.config.b)
+    def eval_episodes(self) -> int:
+        """Rollouts per evaluation."""
+        return int(self.settings.get("eval_episodes", 1))
 
     @property
     def failed(self) -> bool:
-        """It diverged: the status says how."""
+        """It diverged: the status tells how."""
         return self.status not in ("finished", "unfinished")
 
     def reach(self, threshold: float, what: str = "episodes") -> float:
         """What it spent (episodes, timesteps, seconds) to get to the threshold; infinite if it did not."""
-        return first_reach(self.evaluations[what], self.rewards, threshold)
+        return first_reach(self.columns[f"at_{what}"], self.rewards, threshold)
 
     def settled(self, threshold: float, cap: int) -> bool:
         """Whether it is known if it gets there within the cap: it has, the cap is spent, or it diverged."""
@@ -81,56 +88,63 @@ class Curve:
         """As if it had ended at this cap, or at the first evaluation of `until`: another command's run may have gone
         further, and the answer must not depend on it. Its timesteps and seconds are then those of the last evaluation
         that is left."""
-        last = -(-episodes // (2 * self.config.N))  # iterations; the one that passes the cap counts
+        spent = self.telemetry[EPISODES]
+        last = int(np.searchsorted(spent, episodes)) + 1  # iterations; the one that passes the cap counts
         if until is not None:
             last = int(min(last, self.reach(until, "iteration")))
         if self.iterations <= last:
             return self
-        kept = self.evaluations["iteration"] <= last
-        columns = {name: column[kept] for name, column in self.evaluations.items()}
-        timesteps, seconds = (columns[name][-1] if kept.any() else 0 for name in ("timesteps", "seconds"))
+        kept = self.columns["at_iteration"] <= last
+        columns = {name: column[kept] for name, column in self.columns.items()}
+        timesteps, seconds = (columns[name][-1] if kept.any() else 0 for name in ("at_timesteps", "at_seconds"))
         return replace(
-            self, status="finished", iterations=last, episodes=2 * self.config.N * last, timesteps=int(timesteps),
-            seconds=float(seconds), evaluations=columns, sigma_R=self.sigma_R[:last],
+            self, status="finished", iterations=last, episodes=int(spent[last - 1]), timesteps=int(timesteps),
+            seconds=float(seconds), columns=columns,
+            telemetry={name: column[:last] for name, column in self.telemetry.items()},
         )  # fmt: skip
 
     def save(self, path: Path) -> None:
-        """One column a line, so that a person can read it and a diff stays small."""
+        """One column per line, so that a person can read it and a diff stays small."""
+        names = ("learner", "label", "task", "seed", "status", "iterations", "episodes", "timesteps")
         value = {
             "format": FORMAT,
-            "status": self.status,
-            "config": self.config.to_dict(),
-            "stop": self.stop.to_dict(),
+            **{name: getattr(self, name) for name in names},
+            "seconds": round(self.seconds, 1),
+            "settings": dict(self.settings),
             "versions": dict(self.versions),
             "machine": self.machine,
-            "iterations": self.iterations,
-            "episodes": self.episodes,
-            "timesteps": self.timesteps,
-            "seconds": round(self.seconds, 1),
-            **{f"eval_{name}": _rounded(self.evaluations[name]) for name in EVALUATIONS},
-            "sigma_R": [float(f"{value:.5g}") for value in self.sigma_R],
+            **{name: _rounded(self.columns[name]) for name in COLUMNS},
+            "telemetry": {name: [_five_digits(value) for value in column] for name, column in self.telemetry.items()},
         }
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}" for name, entry in value.items())
         make_folder(path.parent)
         write_atomic(path, f"{{\n{lines}\n}}\n".encode())
 
 
-def identity(config: Config) -> Config:
-    return replace(config, eval_episodes=1)
+def identity(learner: str, task: str, seed: int, settings: Mapping[str, Any]) -> str:
+    """As text, so that it can be a key."""
+    decided = {name: value for name, value in settings.items() if name != "eval_episodes"}
+    return json.dumps([learner, task, seed, decided], sort_keys=True)
 
 
-def by_identity(curves: Iterable[Curve]) -> dict[Config, list[Curve]]:
-    """The curves of each run: there may be several, with more or fewer rollouts an evaluation."""
-    found: dict[Config, list[Curve]] = {}
+def curve_settings(config: Config) -> dict[str, Any]:
+    """What decided a run of ours, flat, besides its search, task and seed."""
+    shared = {name: value for name, value in config.to_dict().items() if name not in ("search", "task", "seed")}
+    return {**search_settings(config.search), **shared}
+
+
+def by_identity(curves: Iterable[Curve]) -> dict[str, list[Curve]]:
+    """The curves of each run: there may be several, with more or fewer rollouts per evaluation."""
+    found: dict[str, list[Curve]] = {}
     for curve in curves:
         found.setdefault(curve.identity, []).append(curve)
     return found
 
 
 def fullest(curves: Iterable[Curve], enough: Callable[[Curve], bool] = lambda curve: False) -> list[Curve]:
-    """One curve for each run: one that says enough, then one with more rollouts an evaluation, then the longest."""
+    """One curve for each run: one that is enough, then one with more rollouts per evaluation, then the longest."""
     groups = by_identity(curves).values()
-    return [max(group, key=lambda c: (enough(c), c.config.eval_episodes, c.episodes)) for group in groups]
+    return [max(group, key=lambda c: (enough(c), c.eval_episodes, c.episodes)) for group in groups]
 
 
 def save_if_further(curve: Curve, path: Path) -> None:
@@ -149,22 +163,53 @@ def _rounded(values: FloatArray) -> list[float | int]:
     return [int(value) if value == int(value) else round(float(value), 4) for value in values]
 
 
+def _five_digits(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) and abs(value) < 2**53 else float(f"{value:.5g}")
+
+
 def load(path: Path) -> Curve:
     """A curve from its small file."""
     value = read_json(path)
     try:
+        if value["format"] == 1:
+            return _from_format_1(value)
         if value["format"] != FORMAT:
-            raise ValueError(f"format {value['format']!r} is unknown to this version of ars")
-        columns = {name: _numbers(value[f"eval_{name}"]) for name in EVALUATIONS}
-        if len({len(column) for column in columns.values()}) != 1:
-            raise ValueError("its columns differ in length")
+            raise ValueError(f"format {value['format']!r:.50} is unknown to this version of ars")
+        telemetry = {str(name): _numbers(column, gaps=True) for name, column in dict(value["telemetry"]).items()}
         return Curve(
-            Config.from_dict(value["config"]), Stop(**value["stop"]), dict(value["versions"]), str(value["machine"]),
-            str(value["status"]), int(value["iterations"]), int(value["episodes"]), int(value["timesteps"]),
-            float(value["seconds"]), columns, _numbers(value["sigma_R"]),
+            learner=str(value["learner"]), label=str(value["label"]), task=str(value["task"]), seed=int(value["seed"]),
+            settings=dict(value["settings"]), columns=_columns({name: value[name] for name in COLUMNS}),
+            telemetry=_equal_lengths(telemetry), **_totals(value),
         )  # fmt: skip
     except (ArsError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise FileError(f"{path} is not a run's curve: {error}") from error
+
+
+def _from_format_1(value: Mapping[str, Any]) -> Curve:
+    """A curve of ARS; evaluations were at eval_episodes, and every iteration had 2 N of them."""
+    config = Config.from_format_1(value["config"])
+    columns = {f"at_{name}": value[f"eval_{name}"] for name in SPENT}
+    columns |= {name: value[f"eval_{name}"] for name in ("mean", "std")}
+    Stop(**value["stop"])  # part of the file, and of no use any more
+    sigma_R = _numbers(value["sigma_R"])
+    per_iteration = len(config.search.signs) * config.search.size({})
+    telemetry = {EPISODES: per_iteration * np.arange(1.0, len(sigma_R) + 1), "sigma_R": sigma_R}
+    return _of_config(config, _columns(columns), telemetry, **_totals(value))
+
+
+def _of_config(config: Config, columns: Any, telemetry: Any, **more: Any) -> Curve:
+    learner = config.to_dict()["search"]["name"]
+    return Curve(learner=learner, label=config.label, task=config.task, seed=config.seed,
+                 settings=curve_settings(config), columns=columns, telemetry=telemetry, **more)  # fmt: skip
+
+
+def _totals(value: Mapping[str, Any]) -> dict[str, Any]:
+    counts = {name: int(value[name]) for name in ("iterations", "episodes", "timesteps")}
+    versions, machine = dict(value["versions"]), str(value["machine"])
+    return {**counts, "seconds": float(value["seconds"]), "status": str(value["status"]), "versions": versions,
+            "machine": machine}  # fmt: skip
 
 
 def load_all(folder: Path) -> tuple[list[Curve], list[str]]:
@@ -180,41 +225,41 @@ def load_all(folder: Path) -> tuple[list[Curve], list[str]]:
 
 def from_run(folder: Path, status: str | None = None) -> Curve:
     """The curve of a run folder, which may be in use: nothing is locked or changed."""
-    saved = read_config(folder)
-    records = read_records(folder / "records.jsonl")
+    run = read_run(folder, with_policy=False)
+    records = run.records
     last = records[-1] if records else {"iteration": 0, "episodes": 0, "timesteps": 0, "seconds": 0.0}
     try:
-        evaluated = [line for line in records if line.get("eval_mean") is not None]
-        columns = {
-            name: _numbers([line[f"eval_{name}" if name in ("mean", "std") else name] for line in evaluated])
-            for name in EVALUATIONS
-        }
+        evaluations = [line for line in records if line.get("eval_mean") is not None]
+        columns = {f"at_{name}": [line[name] for line in evaluations] for name in SPENT}
+        columns |= {name: [line[f"eval_{name}"] for line in evaluations] for name in ("mean", "std")}
+        names = [name for name in (records[0] if records else ()) if name not in SHARED]
+        names = [name for name in names if not any(isinstance(line.get(name), bool) for line in records)]
+        telemetry = {name: _numbers([line.get(name) for line in records], gaps=True) for name in (EPISODES, *names)}
         totals = int(last["iteration"]), int(last["episodes"]), int(last["timesteps"]), float(last["seconds"])
-        best = float(columns["mean"].max()) if evaluated else None
-        reason = saved.stop.reason(*totals, best)
-        return Curve(
-            saved.config, saved.stop, read_json(folder / "config.json")["versions"], machine(),
-            status or ("finished" if reason else "unfinished"), *totals, columns,
-            _numbers([line["sigma_R"] for line in records]),
+        best = max((line["eval_mean"] for line in evaluations), default=None)
+        reason = run.stop.reason(*totals, best)
+        return _of_config(
+            run.config, _columns(columns), telemetry, versions=run.versions, machine=run.machine,
+            status=status or ("finished" if reason else "unfinished"), iterations=totals[0], episodes=totals[1],
+            timesteps=totals[2], seconds=totals[3],
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise FileError(f"{folder / 'records.jsonl'} is damaged: {error}") from error
 
 
-def _numbers(values: Iterable[Any]) -> FloatArray:
-    array = np.array([float(value) for value in values], dtype=np.float64)
-    if not np.isfinite(array).all():
+def _columns(values: Mapping[str, Iterable[Any]]) -> dict[str, FloatArray]:
+    return _equal_lengths({name: _numbers(column) for name, column in values.items()})
+
+
+def _equal_lengths(columns: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    if len({len(column) for column in columns.values()}) > 1:
+        raise ValueError("its columns differ in length")
+    return columns
+
+
+def _numbers(values: Iterable[Any], *, gaps: bool = False) -> FloatArray:
+    """As float64; with gaps, null is NaN (a measure that was not finite)."""
+    array = np.array([math.nan if gaps and value is None else float(value) for value in values], dtype=np.float64)
+    if not (np.isfinite(array) | (gaps & np.isnan(array))).all():
         raise ValueError("its numbers are not finite")
     return array
-
-
-def machine() -> str:
-    """The processor and how many cores we may use: what a time depends on."""
-    model = platform.processor() or platform.machine()
-    try:
-        with Path("/proc/cpuinfo").open() as file:
-            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
-        model = names[0] if names else model
-    except OSError:
-        pass
-    return f"{model}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores"

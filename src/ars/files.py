@@ -61,10 +61,15 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """An uncompressed .npz without pickled objects; the same arrays give the same bytes."""
+    """An uncompressed .npz without pickled objects."""
+    write_atomic(path, npz_bytes(arrays))
+
+
+def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The content of such a file; the same arrays give the same bytes."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
-    write_atomic(path, buffer.getvalue())
+    return buffer.getvalue()
 
 
 def read_bytes(path: Path) -> bytes:

@@ -7,10 +7,11 @@ The shared noise table of section 4.1 is the other way to get delta_k: the key t
 """
 
 import os
+from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,23 @@ def direction(seed: int, j: int, k: int, p: int, n: int, *, table_size: int = 0)
         return table(seed, table_size)[start : start + p * n].reshape(p, n)
     draw = _remembered if p * n <= LARGEST_REMEMBERED else _draw
     return draw(seed, j, k, p, n)
+
+
+class Directions(Sequence[FloatArray]):
+    """delta_0 … delta_{size−1} of iteration j, each drawn when it is asked for: together they may not fit in memory."""
+
+    def __init__(self, seed: int, j: int, size: int, shape: tuple[int, int], *, table_size: int = 0) -> None:
+        self._seed, self._j, self._size, self._shape, self._table_size = seed, j, size, shape, table_size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(self._size))]
+        if not -self._size <= k < self._size:
+            raise IndexError(k)
+        return direction(self._seed, self._j, int(k) % self._size, *self._shape, table_size=self._table_size)
 
 
 def _draw(seed: int, j: int, k: int, p: int, n: int) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ars.errors import FileError, SettingError
-from ars.files import LARGEST_JSON, one_line, parse_json, read_npz, write_npz
+from ars.files import LARGEST_JSON, npz_bytes, one_line, parse_json, read_npz, write_atomic
 
 FloatArray = NDArray[np.float64]
 FORMAT = 1
@@ -131,6 +131,10 @@ class LinearPolicy:
     sigma: FloatArray
     task: dict[str, Any] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to a worker: without W and c, which it computes itself."""
+        return {"M": self.M, "mu": self.mu, "sigma": self.sigma, "task": self.task}
+
     @property
     def n(self) -> int:
         return int(self.M.shape[1])
@@ -192,8 +196,12 @@ class LinearPolicy:
 
     def save(self, path: str | Path) -> None:
         """One .npz with M, mu, sigma and `task` (JSON text); NumPy alone can read it."""
+        write_atomic(Path(path), self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of that file; the same policy gives the same bytes."""
         text = json.dumps({"format": FORMAT, **self.task}, allow_nan=False)
-        write_npz(Path(path), {"M": self.M, "mu": self.mu, "sigma": self.sigma, "task": np.array(text)})
+        return npz_bytes({"M": self.M, "mu": self.mu, "sigma": self.sigma, "task": np.array(text)})
 
     @staticmethod
     def load(path: str | Path) -> "LinearPolicy":

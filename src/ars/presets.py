@@ -3,12 +3,14 @@
 They belong to the robots: `Hopper-v1` (the paper's own definition) and `Hopper-v5` share them.
 """
 
-from dataclasses import fields
 from itertools import product
 from typing import Any, NamedTuple
 
-from ars.config import LARGEST, VARIANTS, Config, whole_number
+from ars.config import Config, shared_settings
 from ars.errors import SettingError
+from ars.searches import DEFAULT, SEARCHES, Search, search_class
+from ars.searches.ars import ARS, VARIANTS, Variant
+from ars.settings import own_fields, shown, whole_number
 
 
 class Preset(NamedTuple):
@@ -146,19 +148,71 @@ def threshold(task: str) -> float | None:
     return THRESHOLDS[robot] if robot else None
 
 
-def make_config(task: str, *, H: int, shift: float, variant: str | None = None, **overrides: Any) -> Config:
-    """The preset of a task with what the user set instead; H and shift are what the task itself says."""
+def make_config(
+    task: str, *, H: int, shift: float, search: str | Search | None = None, variant: str | None = None, **overrides: Any
+) -> Config:
+    """The settings that a task is trained with, and what the user set instead; H and shift are the task's own.
+
+    `search` is a name, or a search itself, whose settings then cannot be among the overrides. `variant` is a preset of
+    ARS by the paper's name.
+    """
     given = {name: value for name, value in overrides.items() if value is not None}
-    variant = default_variant(task) if variant is None else variant
-    if not isinstance(variant, str) or variant not in VARIANTS:
-        raise SettingError(f"variant = {variant!r} is unknown: choose one of {', '.join(VARIANTS)}.")
-    values = preset(task, variant)._asdict()
-    if "N" in given and "b" not in given:  # b is the preset's, not the user's: without -t it is N by definition
-        N = whole_number("N", given["N"], 1, LARGEST["N"])
-        values["b"] = min(values["b"], N) if VARIANTS[variant].top_directions else N
+    shared: dict[str, Any] = {"normalise": task != "lqr"}  # section 3.2: V2 is impractical on LQR
+    if search is None or isinstance(search, str):
+        cls, name = search_class(search or DEFAULT), search or DEFAULT
+        own = {f.name for f in own_fields(cls)}
+        _refuse_unknown(given, own, name)
+        block = {name: given.pop(name) for name in list(given) if name in own}
+        if cls is ARS:
+            values, shared["normalise"] = _ars_preset(task, variant, block, given.get("normalise"))
+            block, variant = values | block, None
+        search = cls(**block)
+    else:
+        name = type(search).__name__
+        _refuse_unknown(given, set(), name)
+    if variant is not None:
+        raise SettingError(f"variant = {shown(variant)} is a preset of the search ars, not of {name}.")
     if given.get("noise") == "table":
         given.setdefault("table_size", DEFAULT_TABLE_SIZE)
-    unknown = sorted(set(given) - {f.name for f in fields(Config)})
-    if unknown:
-        raise SettingError(f"There is no setting {unknown[0]!r}.")
-    return Config(**{"task": task, "variant": variant, "H": H, "shift": shift, **values, **given})
+    return Config(**{"task": task, "search": search, "H": H, "shift": shift, **shared, **given})
+
+
+def _refuse_unknown(given: dict[str, Any], own: set[str], search: str) -> None:
+    known = {*shared_settings(), "start", *own}
+    for name in given:
+        if name not in known:
+            others = [other for other in SEARCHES if name in {f.name for f in own_fields(search_class(other))}]
+            where = f": it belongs to the search {' or '.join(others)}, not to {search}" if others else ""
+            raise SettingError(f"There is no setting {shown(name)}{where}.")
+
+
+def _ars_preset(
+    task: str, variant: str | None, block: dict[str, Any], normalise: bool | None
+) -> tuple[dict[str, Any], bool]:
+    """The settings of ARS for a task, and whether states are normalised."""
+    if variant is not None and (not isinstance(variant, str) or variant not in VARIANTS):
+        raise SettingError(f"variant = {shown(variant)} is unknown: choose one of {', '.join(VARIANTS)}.")
+    chosen = VARIANTS[variant or default_variant(task)]
+    wanted = chosen._replace(
+        scaled=block.get("scaled", chosen.scaled), normalise=chosen.normalise if normalise is None else normalise
+    )
+    if variant is not None and wanted != chosen:
+        odd = "normalise" if wanted.normalise != chosen.normalise else "scaled"
+        raise SettingError(
+            f"{odd} = {getattr(wanted, odd)} and variant = {variant} contradict each other: give one of them."
+        )
+    if not wanted.scaled:
+        wanted = Variant(False, wanted.normalise, False)
+    closest = variant or next((name for name, value in VARIANTS.items() if value == wanted), "BRS")
+    values: dict[str, Any] = preset(task, closest)._asdict() | {"scaled": wanted.scaled}
+    top = wanted.top_directions
+    if "N" in block and "b" not in block:  # b is the preset's, not the user's: without -t it is N by definition
+        N = whole_number("N", block["N"], 1, 10**6)
+        values["b"] = min(values["b"], N) if top else N
+    b, N = block.get("b", values["b"]), block.get("N", values["N"])
+    if not top and isinstance(b, int) and isinstance(N, int) and b < N:
+        raise SettingError(
+            f"b = {b} < N = {N} needs a variant with top directions (V1-t or V2-t), not {closest}: leave b out, or set "
+            f"it to {N}."
+        )
+    return values, wanted.normalise

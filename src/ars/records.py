@@ -1,16 +1,33 @@
-"""What an iteration leaves behind: the state that the next one starts from, and the record that people read."""
+"""What an iteration leaves behind: the state that the next one starts from, and the record that people read.
+
+A record is one line of records.jsonl; `parse_line` is its only reader.
+"""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ars.files import parse_json
 from ars.moments import Moments
 from ars.policy import LinearPolicy
+from ars.searches import Params, Search
 
 FloatArray = NDArray[np.float64]
+
+LARGEST_COUNT = 2**53  # of iterations, episodes or timesteps
+LONGEST_LINE = 2**20  # bytes; ours have a few hundred
+
+# The columns that every search shares. Others are the search's telemetry and the task's measures, by their own names.
+COUNTS = ("iteration", "episodes", "timesteps")
+NUMBERS = ("seconds",)
+SHARED = (
+    *COUNTS, *NUMBERS, "train_seconds", "eval_seconds", "reward_mean", "reward_max", "length_mean", "dropped",
+    "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -18,14 +35,18 @@ class State:
     """All that the next iteration depends on, besides the configuration: after j iterations."""
 
     j: int
-    M: FloatArray
+    params: Params  # of the search; "M" is what is evaluated
     moments: Moments
     episodes: int = 0
     timesteps: int = 0
 
     @staticmethod
-    def initial(p: int, n: int) -> "State":
-        return State(0, np.zeros((p, n)), Moments.empty(n))  # Alg. 2, line 2
+    def initial(search: Search, p: int, n: int) -> "State":
+        return State(0, search.initial((p, n)), Moments.empty(n))  # Alg. 2, line 2
+
+    @property
+    def M(self) -> FloatArray:
+        return self.params["M"]
 
     def policy(self, *, normalised: bool, task: dict[str, Any]) -> LinearPolicy:
         """M_j with mu_j and Sigma_j, or 0 and 1: what this state's evaluation runs and what is saved."""
@@ -53,7 +74,7 @@ class Evaluation:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """One iteration: totals so far, this update, an evaluation if one was due, the state and policy after it."""
 
@@ -61,16 +82,17 @@ class Record:
     episodes: int  # training rollouts since the start
     timesteps: int  # and their steps
     seconds: float  # of the whole run, evaluations included
-    sigma_R: float
-    reward_mean: float  # of this iteration's finite training rewards, survival bonus taken off
+    train_seconds: float = 0.0  # of this iteration's rollouts and update
+    eval_seconds: float = 0.0  # and of its evaluation
+    reward_mean: float  # of this iteration's finite training rewards, survival bonus subtracted
     reward_max: float
-    update_norm: float  # Frobenius norm of M_{j+1} − M_j
+    length_mean: float  # steps per training rollout of this iteration
     dropped: int  # directions left out because a rollout was not finite
-    step_taken: bool  # False if sigma_R was 0
     evaluation: Evaluation | None
-    measures: dict[str, float]  # what the task knows of the policy without rollouts: `relative_cost` for LQR
     state: State
     policy: LinearPolicy
+    telemetry: Mapping[str, float] = field(default_factory=dict)  # of the search: sigma_R, update_norm, …
+    measures: Mapping[str, float] = field(default_factory=dict)  # of the task, without rollouts: relative_cost for LQR
     wire_bytes_out: int | None = None  # sent for the training rollouts, by executors that send
     wire_bytes_in: int | None = None  # and received
 
@@ -79,19 +101,20 @@ class Record:
         """The mean reward of the evaluation; None without one, or if no rollout of it was finite."""
         return self.evaluation.summary()["mean"] if self.evaluation else None
 
+    def __getattr__(self, name: str) -> float:
+        """The search's telemetry by its own names: record.sigma_R."""
+        if name not in ("telemetry", "measures") and not name.startswith("_"):
+            for values in (self.telemetry, self.measures):
+                if name in values:
+                    return values[name]
+        raise AttributeError(f"This record has no {name}.")
+
     def to_dict(self) -> dict[str, Any]:
         """The line of records.jsonl."""
-        line = {
-            name: getattr(self, name)
-            for name in (
-                "iteration", "episodes", "timesteps", "seconds", "sigma_R", "reward_mean", "reward_max",
-                "update_norm", "dropped", "step_taken",
-            )
-        }  # fmt: skip
-        line |= {
-            name: getattr(self, name) for name in ("wire_bytes_out", "wire_bytes_in") if getattr(self, name) is not None
-        }
-        line |= self.measures
+        optional = ("wire_bytes_out", "wire_bytes_in")
+        line = {name: getattr(self, name) for name in SHARED if not name.startswith("eval_") or name == "eval_seconds"}
+        line = {name: value for name, value in line.items() if name not in optional or value is not None}
+        line |= {**self.telemetry, **self.measures}
         if self.evaluation:
             summary = self.evaluation.summary()
             line |= {f"eval_{name}": summary[name] for name in ("mean", "std", "min", "max", "episodes")}
@@ -102,3 +125,22 @@ class Record:
 def _is_json(value: Any) -> bool:
     """JSON has no infinity: the cost of a controller that does not stabilise is written as null."""
     return not isinstance(value, float) or math.isfinite(value)
+
+
+def parse_line(line: str) -> dict[str, Any]:
+    """A line of records.jsonl as a mapping of numbers, or ValueError for anything else. Format 1 lacks some columns."""
+    if not (line.isascii() and line.isprintable() and len(line) < LONGEST_LINE):
+        raise ValueError("the record is not a line of text")
+    row = parse_json(line)
+    for name in COUNTS:
+        if type(row.get(name)) is not int or not 0 <= row[name] <= LARGEST_COUNT:
+            raise ValueError(f"{name} is not a count")
+    for name, value in row.items():
+        if isinstance(value, bool) or (value is None and name not in NUMBERS):
+            continue
+        if not isinstance(value, int | float) or not abs(value) < 1.8e308:
+            raise ValueError(f"{name} is not a number")
+    for name in NUMBERS:
+        if row.get(name) is None:
+            raise ValueError(f"{name} is not a number")
+    return row

@@ -1,79 +1,79 @@
 """A run folder as a reader sees it: nothing is locked, changed or mended, and it may still be being written."""
 
-import json
-import math
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ars.config import Config
 from ars.errors import FileError
-from ars.files import read_bytes, read_json
+from ars.files import one_line, read_bytes
 from ars.policy import LinearPolicy
-from ars.runs import read_config
-from ars.stopping import Stop
-
-NUMBERS = ("iteration", "episodes", "timesteps", "seconds", "sigma_R")  # what every line of records.jsonl has
-EVALUATION = ("eval_mean", "eval_std", "eval_min", "eval_max")
+from ars.records import LONGEST_LINE, parse_line
+from ars.runs import SavedConfig, read_config
 
 
 @dataclass(frozen=True)
-class RunFiles:
+class RunFiles(SavedConfig):
     """What a run folder holds at this moment."""
 
     path: Path
-    config: Config
-    definition: dict[str, Any]
-    stop: Stop
-    versions: dict[str, Any]
     records: list[dict[str, Any]]
     policy: LinearPolicy | None
     policy_file: str  # which of best.npz and policy.npz it is; empty without one
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Those that trained last."""
+        return dict(self.sessions[-1]["versions"])
 
-def read_run(path: Path) -> RunFiles:
-    """The run in a folder; best.npz where there is one, else policy.npz."""
+    @property
+    def machine(self) -> str:
+        """Those that trained, in their order."""
+        return "; then ".join(dict.fromkeys(session["machine"] for session in self.sessions))
+
+
+def read_run(path: Path, *, with_policy: bool = True) -> RunFiles:
+    """The run in a folder; its policy is best.npz where there is one, else policy.npz."""
     if not (path / "config.json").is_file():
         raise FileError(f"{path} is not a run folder: it has no config.json.")
     saved = read_config(path)
-    versions = dict(read_json(path / "config.json")["versions"])
-    file = next((name for name in ("best.npz", "policy.npz") if (path / name).is_file()), "")
+    file = next((name for name in ("best.npz", "policy.npz") if with_policy and (path / name).is_file()), "")
     policy = LinearPolicy.load(path / file) if file else None
     n, p = saved.definition["n"], saved.definition["p"]
     if policy is not None and (policy.n, policy.p) != (n, p):
         raise FileError(f"{path / file} is damaged: {policy.p} × {policy.n} is no policy of a task with {p} × {n}.")
     records = read_records(path / "records.jsonl")
-    return RunFiles(path, saved.config, saved.definition, saved.stop, versions, records, policy, file)
+    return RunFiles(
+        saved.config, saved.definition, saved.stop, saved.sessions, saved.notes, path, records, policy, file
+    )
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The lines of records.jsonl; a last line without its end is still being written, and left out."""
+    """The lines of records.jsonl, of iterations 1, 2, …; a last line without its end is still being written, and left
+    out."""
     if not path.exists():
         return []
     *lines, _unfinished = read_bytes(path).split(b"\n")
-    return [_record(path, number, line) for number, line in enumerate(lines, 1)]
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            record = parse_line(line.decode("ascii"))
+            if record["iteration"] != number:
+                raise ValueError(f"it is not of iteration {number}")
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{path} is damaged in line {number}: {one_line(error).rstrip('.')}.") from error
+        records.append(record)
+    return records
 
 
-def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(line)
-        if not isinstance(value, dict):
-            raise ValueError("it is not a JSON object")
-        for name in NUMBERS:
-            if not _is_number(value.get(name)):
-                raise ValueError(f"{name} is not a number")
-        for name in EVALUATION:
-            if value.get(name) is not None and not _is_number(value[name]):
-                raise ValueError(f"{name} is not a number")
-        return value
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{path} is damaged in line {number}: {error}.") from error
-
-
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
-    )
+def last_record(path: Path) -> dict[str, Any] | None:
+    """The last whole line of records.jsonl, without reading the others; None if there is none."""
+    with suppress(OSError, ValueError, RecursionError), path.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - LONGEST_LINE))
+        lines = file.read().split(b"\n")
+        return parse_line(lines[-2].decode("ascii")) if len(lines) > 1 else None
+    return None
 
 
 def run_folders(paths: list[Path]) -> list[Path]:

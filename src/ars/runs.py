@@ -6,6 +6,7 @@ nothing that disagrees. A kernel lock keeps a second process out and dies with i
 reading it runs nothing and touches nothing outside of it.
 """
 
+import hashlib
 import json
 import os
 import time
@@ -19,20 +20,22 @@ from numpy.typing import NDArray
 
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError
-from ars.files import make_folder, one_line, parse_json, read_json, read_npz, safe_name, write_json, write_npz
+from ars.files import make_folder, one_line, read_json, read_npz, safe_name, write_json, write_npz
 from ars.moments import Moments
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
-from ars.records import Record, State
+from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line
 from ars.stopping import Stop
-from ars.versions import versions
+from ars.training import policy_task
+from ars.versions import machine, versions
 
-FORMAT = 1
+FORMAT = 2  # of config.json and of checkpoint.npz, each; format 1 is read, and written anew when a run is resumed
 SECONDS_BETWEEN_CHECKPOINTS = 0.5  # a kill loses the iteration in flight or this much, whichever is longer
-ADDED = {"noise": "counter", "table_size": 0, "stats_every": 1}  # settings that older files of this format lack
 NAMES = ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.npz")
-LARGEST_COUNT = 2**53  # of iterations, episodes or timesteps
-LONGEST_LINE = 2**20  # bytes of records.jsonl; ours have a few hundred
+PARAM = "param."  # before the names of the search's arrays in checkpoint.npz
+CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
+              "best_mean", "best_M", "best_mu", "best_sigma")  # fmt: skip
+MOST_SESSIONS = 1000  # that config.json lists
 
 
 @dataclass(frozen=True)
@@ -47,25 +50,26 @@ class Best:
 class Run:
     """An open run folder, locked. Use `create` or `open`; close it, or use it in a with statement."""
 
-    def __init__(self, path: Path, lock: FileLock, config: Config, definition: dict[str, Any], stop: Stop) -> None:
-        self.path, self.config, self.definition, self.stop = path, config, definition, stop
-        self.state = State.initial(definition["p"], definition["n"])
+    def __init__(self, path: Path, lock: FileLock, saved: "SavedConfig", state: State) -> None:
+        self.path, self.config, self.definition, self.stop = path, saved.config, saved.definition, saved.stop
+        self.sessions, self.notes = saved.sessions, saved.notes
+        self.state = state
         self.seconds = 0.0
         self.best: Best | None = None
-        self.notes: list[str] = []
         self._lock = lock
         self._last_line = ""
         self._saved_at = time.monotonic()
         self._saved_j = -1
         self._saved_best = 0  # the iteration that best.npz is of, as far as we know
-        self._whole = 0  # bytes of records.jsonl that hold iterations 1 … j − 1 when a run is opened
+        self._whole = _Digest()  # of the part of records.jsonl that holds iterations 1 … j − 1
         self._file: BinaryIO | None = None
 
     # -- making and opening ---------------------------------------------------------------------------------------
 
     @staticmethod
-    def create(path: Path, config: Config, definition: dict[str, Any], stop: Stop) -> "Run":
-        """A new run in a new folder, or in one that holds no files of a run."""
+    def create(path: Path, config: Config, definition: dict[str, Any], stop: Stop, state: State | None = None) -> "Run":
+        """A new run in a new folder, or in one that holds no files of a run; `state` is what it starts from, if that is
+        not the search's own beginning."""
         make_folder(path)
         _check_size(definition)
         _refuse_links(path)
@@ -77,7 +81,8 @@ class Run:
                     f"{path} already holds {there[0]} of a run: `ars resume {path}` continues it, "
                     "another --out starts a new one."
                 )
-            run = Run(path, lock, config, definition, stop)
+            saved = SavedConfig(config, definition, stop, [this_session(0)], [])
+            run = Run(path, lock, saved, state or State.initial(config.search, definition["p"], definition["n"]))
             _clear_leftovers(path)
             run._write_config()
             run._save()
@@ -97,13 +102,12 @@ class Run:
         lock = _lock(path)
         try:
             saved = read_config(path)
-            run = Run(path, lock, saved.config, saved.definition, saved.stop)
-            run.notes = saved.notes
+            n, p = saved.definition["n"], saved.definition["p"]
+            run = Run(path, lock, saved, State.initial(saved.config.search, p, n))
             if (path / "checkpoint.npz").exists():
                 run._load()
-            elif (path / "records.jsonl").exists():
+            elif (path / "records.jsonl").exists() or saved.config.start:
                 raise FileError(f"{path} has lost its checkpoint.npz: this run cannot be continued.")
-            run._whole = run._check_records()
             if mend:
                 run.mend()
             return run
@@ -128,15 +132,18 @@ class Run:
                 "config": self.config.to_dict(),
                 "task": self.definition,
                 "stop": self.stop.to_dict(),
-                "versions": versions(),
+                "sessions": self.sessions,
             },
         )
 
-    def set_stop(self, stop: Stop) -> None:
-        """Other stopping rules from now on; everything else of the run is as it was."""
+    def begin_session(self, stop: Stop) -> None:
+        """This process trains on: with these stopping rules, on this machine, in today's format."""
         self.stop = stop
-        saved = read_json(self.path / "config.json")
-        write_json(self.path / "config.json", {**saved, "stop": stop.to_dict()})
+        session = this_session(self.state.j)
+        if _without_iteration(session) != _without_iteration(self.sessions[-1]):
+            self.sessions = [*self.sessions, session][-MOST_SESSIONS:]
+        self._write_config()
+        self._save()
 
     # -- iterations -----------------------------------------------------------------------------------------------
 
@@ -147,8 +154,11 @@ class Run:
         if mean is not None and (best is None or mean > best.mean):
             best = Best(record.iteration, mean, record.policy)
         self._write_line(line)
+        whole = self._whole.plus(self._last_line)
         # In one statement without a call: Ctrl-C, after which we save, cannot come in between.
-        self.state, self.seconds, self.best, self._last_line = record.state, record.seconds, best, line
+        self.state, self.seconds, self.best, self._whole, self._last_line = (
+            record.state, record.seconds, best, whole, line,
+        )  # fmt: skip
         if time.monotonic() - self._saved_at >= SECONDS_BETWEEN_CHECKPOINTS:
             self._save()
 
@@ -167,8 +177,7 @@ class Run:
 
     def policy(self) -> LinearPolicy:
         """The latest policy: exactly what was evaluated, if the last iteration was."""
-        normalised = self.config.features.normalised
-        return self.state.policy(normalised=normalised, task=policy_task(self.definition))
+        return self.state.policy(normalised=self.config.normalise, task=policy_task(self.definition))
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
@@ -184,14 +193,17 @@ class Run:
             self.path / "checkpoint.npz",
             {
                 "format": np.array(FORMAT),
+                "run": np.array(self._identity()),
                 "j": np.array(state.j),
-                "M": state.M,
+                **{f"{PARAM}{name}": array for name, array in state.params.items()},
                 "count": state.moments.count,
                 "mean": state.moments.mean,
                 "m2": state.moments.m2,
                 "episodes": np.array(state.episodes),
                 "timesteps": np.array(state.timesteps),
                 "seconds": np.array(self.seconds),
+                "records_size": np.array(self._whole.size),
+                "records_sha256": np.array(self._whole.hex()),
                 "last_line": np.array(self._last_line),
                 "best_iteration": np.array(best.iteration if best else 0),
                 "best_mean": np.array(best.mean if best else np.nan),
@@ -215,37 +227,54 @@ class Run:
             LinearPolicy(policy.M, policy.mu, policy.sigma, task).save(self.path / "best.npz")
             self._saved_best = self.best.iteration
 
+    def _identity(self) -> str:
+        """A hash of what decides the run's bits: the checkpoint of another run must not be taken for this one's."""
+        content = json.dumps({"config": self.config.to_dict(), "task": self.definition}, sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
     def _load(self) -> None:
         path = self.path / "checkpoint.npz"
-        names = ("format", "j", "M", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line",
-                 "best_iteration", "best_mean", "best_M", "best_mu", "best_sigma")  # fmt: skip
-        arrays = read_npz(path, names)
         try:
-            self._take(path, arrays)
+            version = _single(read_npz(path, ("format",)), "format", "iu")
+            if version not in (1, FORMAT):
+                raise ValueError(f"format {version} is unknown to this version of ars, which reads {FORMAT} and 1")
+            names = [f"{PARAM}{name}" for name in self.state.params] if version == FORMAT else ["M"]
+            names += ["run", "records_size", "records_sha256"] if version == FORMAT else []
+            arrays = read_npz(path, (*CHECKPOINT, *names))
+            self._take(path, arrays, version)
+            self._check_last_line()
+            if version == FORMAT:
+                self._check_digest(_single(arrays, "records_size", "iu"), _single(arrays, "records_sha256", "U"))
+            else:
+                self._check_records()
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise FileError(f"{path} is damaged: {one_line(error)}.") from error
 
-    def _take(self, path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-        if (version := _single(arrays, "format", "iu")) != FORMAT:
-            raise ValueError(f"format {version} is unknown to this version of ars, which reads {FORMAT}")
+    def _take(self, path: Path, arrays: dict[str, NDArray[Any]], version: int) -> None:
+        if version == FORMAT and _single(arrays, "run", "U") != self._identity():
+            raise FileError(f"{path} is of another run than {self.path / 'config.json'}: this run cannot be continued.")
         n, p = self.definition["n"], self.definition["p"]
-        M, mean, m2 = arrays["M"], arrays["mean"], arrays["m2"]
+        params = {name: arrays[f"{PARAM}{name}" if version == FORMAT else name] for name in self.state.params}
+        for name, expected in self.state.params.items():
+            found = params[name]
+            if found.shape != expected.shape or found.dtype != np.float64 or not np.isfinite(found).all():
+                raise ValueError(f"{name} {found.shape} is not of a task with n = {n} and p = {p}")
+        mean, m2 = arrays["mean"], arrays["m2"]
         names = ("j", "count", "episodes", "timesteps", "best_iteration")
         j, count, episodes, timesteps, best_iteration = counts = [_single(arrays, name, "iu") for name in names]
-        if M.shape != (p, n) or mean.shape != (n,) or m2.shape != (n,):
-            raise ValueError(f"M {M.shape} is not of a task with n = {n} and p = {p}")
-        if min(counts) < 0 or max(counts) > LARGEST_COUNT or best_iteration > j or episodes != 2 * self.config.N * j:
+        if mean.shape != (n,) or m2.shape != (n,):
+            raise ValueError(f"mean {mean.shape} is not of a task with n = {n} and p = {p}")
+        if min(counts) < 0 or max(counts) > LARGEST_COUNT or best_iteration > j or bool(episodes) != bool(j):
             raise ValueError("its counts cannot be of this run")
         if m2.dtype != np.float64 or not (m2 >= 0).all() or not np.isfinite(m2).all():
             raise ValueError("variances are finite and not negative")
-        check_policy_arrays(path, M, mean, np.ones(n))
+        check_policy_arrays(path, params["M"], mean, np.ones(n))
         moments = Moments(np.asarray(count, dtype=np.int64), mean, m2)
-        self.state = State(j, M, moments, episodes, timesteps)
+        self.state = State(j, params, moments, episodes, timesteps)
         self.seconds = _single(arrays, "seconds", "f")
         if not (np.isfinite(self.seconds) and self.seconds >= 0):
             raise ValueError(f"seconds = {self.seconds}")
         self._last_line = _single(arrays, "last_line", "U")
-        self._check_last_line()
         self._saved_j = j
         if best_iteration:
             best = arrays["best_M"], arrays["best_mu"], arrays["best_sigma"]
@@ -260,45 +289,64 @@ class Run:
         state, line = self.state, self._last_line
         if not state.j and not line:
             return
-        record = _parse_record(line)
+        record = parse_line(line)
         for name, value in (("iteration", state.j), ("episodes", state.episodes), ("timesteps", state.timesteps)):
-            if record.get(name) != value:
+            if record[name] != value:
                 raise ValueError(f"its last record is not of iteration {state.j}")
 
     # -- records --------------------------------------------------------------------------------------------------
 
-    def _check_records(self) -> int:
-        """The bytes of iterations 1 … j − 1. The last one is in the checkpoint too, and what follows does not count."""
-        path, j, size = self.path / "records.jsonl", self.state.j, 0
+    def _check_digest(self, size: int, sha256: str) -> None:
+        """Iterations 1 … j − 1 in records.jsonl are those that the checkpoint was written after; the last one is in the
+        checkpoint too, and what follows does not count."""
+        path, left = self.path / "records.jsonl", size
+        digest = _Digest()
+        if not size:
+            return
+        try:
+            with path.open("rb") as file:
+                while left and (content := file.read(min(left, 2**20))):
+                    digest, left = digest.plus_bytes(content), left - len(content)
+        except OSError as error:
+            raise FileError(f"Cannot read {path}: {error.strerror or error}.") from error
+        if left:
+            raise FileError(f"{path} has lost iterations: it has {size - left} bytes of {size}.")
+        if digest.hex() != sha256:
+            raise FileError(f"{path} is damaged, or of another run: it is not what the checkpoint was written after.")
+        self._whole = digest
+
+    def _check_records(self) -> None:
+        """The same for a checkpoint of format 1, which has no hash: line by line."""
+        path, j, digest = self.path / "records.jsonl", self.state.j, _Digest()
         if j <= 1:
-            return 0
+            return
         try:
             with path.open("rb") as file:
                 for number in range(1, j):
                     line = file.readline(LONGEST_LINE)
                     if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
                         raise FileError(f"{path} has lost iterations: {number - 1} lines for {j} iterations.")
-                    if _parse_record(line[:-1].decode("ascii")).get("iteration") != number:
+                    if parse_line(line[:-1].decode("ascii"))["iteration"] != number:
                         raise FileError(f"{path} is damaged: line {number} is not of iteration {number}.")
-                    size += len(line)
+                    digest = digest.plus_bytes(line)
         except OSError as error:
             raise FileError(f"Cannot read {path}: {error.strerror or error}.") from error
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path} is damaged in line {number}: {one_line(error)}.") from error
-        return size
+        self._whole = digest
 
     def _cut_records(self) -> None:
         """Keep iterations 1 … j. Killed in between, line j is missing, and the checkpoint has it still."""
         end = self._last_line.encode() + b"\n" if self.state.j else b""
         try:
             with os.fdopen(os.open(self.path / "records.jsonl", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-                file.seek(self._whole)
+                file.seek(self._whole.size)
                 found = file.read(len(end) + 1)
                 if found.startswith(end):
-                    file.truncate(self._whole + len(end))
+                    file.truncate(self._whole.size + len(end))
                 else:
-                    file.truncate(self._whole)
-                    file.seek(self._whole)
+                    file.truncate(self._whole.size)
+                    file.seek(self._whole.size)
                     file.write(end)
         except OSError as error:
             raise self._cannot_write(error) from error
@@ -334,14 +382,44 @@ class Run:
         self.close()
 
 
+class _Digest:
+    """Size and SHA-256 of the first part of a file; adding to it makes another."""
+
+    def __init__(self) -> None:
+        self.size, self._hash = 0, hashlib.sha256()
+
+    def plus(self, line: str) -> "_Digest":
+        return self.plus_bytes(line.encode() + b"\n") if line else self
+
+    def plus_bytes(self, content: bytes) -> "_Digest":
+        longer = _Digest()
+        longer.size, longer._hash = self.size + len(content), self._hash.copy()
+        longer._hash.update(content)
+        return longer
+
+    def hex(self) -> str:
+        return self._hash.hexdigest()
+
+
 @dataclass(frozen=True)
 class SavedConfig:
-    """config.json, checked; `notes` say where this machine differs from the one that wrote it."""
+    """config.json, checked. `sessions` are the machines and versions that trained, each from some iteration on; `notes`
+    tell where this machine's versions differ from the last."""
 
     config: Config
     definition: dict[str, Any]
     stop: Stop
+    sessions: list[dict[str, Any]]
     notes: list[str]
+
+
+def this_session(iteration: int) -> dict[str, Any]:
+    """What config.json keeps of a process that trains from an iteration on."""
+    return {"iteration": iteration, "machine": machine(), "versions": versions()}
+
+
+def _without_iteration(session: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in session.items() if name != "iteration"}
 
 
 def read_config(path: Path) -> SavedConfig:
@@ -349,41 +427,48 @@ def read_config(path: Path) -> SavedConfig:
     file = path / "config.json"
     saved = read_json(file)
     try:
-        if (version := saved.get("format")) != FORMAT:
-            raise ValueError(f"format {version!r:.50} is unknown to this version of ars, which reads {FORMAT}")
+        version = saved.get("format")
+        if version not in (1, FORMAT):
+            raise ValueError(f"format {version!r:.50} is unknown to this version of ars, which reads {FORMAT} and 1")
         definition = saved["task"]
         if not all(type(definition[name]) is int and definition[name] > 0 for name in ("n", "p")):
             raise ValueError("n and p of the task are not sizes")
         _check_size(definition)
-        config, stop = Config.from_dict({**ADDED, **saved["config"]}), Stop(**saved["stop"])
+        config = (Config.from_format_1 if version == 1 else Config.from_dict)(saved["config"])
+        stop = Stop(**saved["stop"])
         check_table_size(config.table_size, definition["p"], definition["n"])
-        then, now = dict(saved["versions"]), versions()
-        if not all(_is_word(word) for pair in then.items() for word in pair):
-            raise ValueError("its versions are not words")
-    except (ArsError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        old = [{"iteration": 0, "machine": "unknown", "versions": saved.get("versions")}]
+        sessions = [_session(session) for session in (old if version == 1 else saved["sessions"])]
+        then, now = sessions[-1]["versions"], versions()
+    except (ArsError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise FileError(f"{file} is damaged: {one_line(error)}") from error
     notes = [
         f"{name} was {then[name]} and is {now.get(name)} now: the bits may differ from an uninterrupted run."
         for name in then
         if then[name] != now.get(name)
     ]
-    return SavedConfig(config, definition, stop, notes)
+    return SavedConfig(config, definition, stop, sessions, notes)
+
+
+def _session(value: Any) -> dict[str, Any]:
+    """An entry of `sessions`, or ValueError."""
+    iteration, made_by, then = value["iteration"], value["machine"], dict(value["versions"])
+    if type(iteration) is not int or not 0 <= iteration <= LARGEST_COUNT or not _is_word(made_by):
+        raise ValueError("its sessions are not of iterations and machines")
+    if not all(_is_word(word) for pair in then.items() for word in pair):
+        raise ValueError("its versions are not words")
+    return {"iteration": iteration, "machine": made_by, "versions": then}
 
 
 def free_folder(config: Config) -> Path:
-    """runs/TASK-VARIANT-seedS, numbered if there is one already."""
+    """runs/TASK-SEARCH-seedS, numbered if there is one already."""
     safe = safe_name(config.task)
-    first = Path("runs") / f"{safe}-{config.variant}-seed{config.seed}"
+    first = Path("runs") / f"{safe}-{config.label}-seed{config.seed}"
     folder, number = first, 1
     while folder.exists():
         number += 1
         folder = first.with_name(f"{first.name}-{number}")
     return folder
-
-
-def policy_task(definition: dict[str, Any]) -> dict[str, Any]:
-    """What a policy file says of its task."""
-    return {**definition, "versions": versions()}
 
 
 def _check_size(definition: dict[str, Any]) -> None:
@@ -404,13 +489,6 @@ def _single(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> Any:
     if array.ndim != 0 or array.dtype.kind not in kinds or array.dtype.itemsize > 4 * LONGEST_LINE:
         raise ValueError(f"{name} has the wrong type")
     return array.item()
-
-
-def _parse_record(line: str) -> dict[str, Any]:
-    """A line of records.jsonl, or ValueError; a letter that ends a line for some reader would not be ours."""
-    if not (line.isascii() and line.isprintable() and len(line) < LONGEST_LINE):
-        raise ValueError("the record is not a line of text")
-    return parse_json(line)
 
 
 def _refuse_links(path: Path) -> None:

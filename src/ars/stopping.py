@@ -4,9 +4,9 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ars.config import finite_number, whole_number
 from ars.errors import SettingError
 from ars.records import Record
+from ars.settings import finite_number, whole_number
 
 LARGEST_RULE = 10**15  # more than a century of anything
 LONGEST_ESTIMATE = 10 * 365 * 86400  # seconds; beyond it, "time left" says nothing

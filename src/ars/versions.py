@@ -1,8 +1,10 @@
-"""The versions that a result depends on, written into every run and policy."""
+"""The versions that a result depends on, and the machine that its times depend on: written into every run."""
 
+import os
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 PACKAGES = ("ars-rl", "numpy", "mujoco", "gymnasium", "numba")
 
@@ -17,3 +19,16 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:  # running from a source tree that is not installed
             found[package] = "unknown"
     return found
+
+
+@cache
+def machine() -> str:
+    """The processor and how many cores we may use."""
+    model = platform.processor() or platform.machine()
+    try:
+        with Path("/proc/cpuinfo").open() as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+        model = names[0] if names else model
+    except OSError:
+        pass
+    return f"{model}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores"

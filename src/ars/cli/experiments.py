@@ -32,12 +32,12 @@ class Crew:
     quiet: Quiet = False
 
     def cores(self) -> int:
-        from ars.config import whole_number
+        from ars.settings import whole_number
 
         return whole_number("jobs", how_many(self.jobs, self.address), 1, 4096)
 
     def check(self, minutes: float | None = None) -> None:
-        from ars.config import finite_number
+        from ars.settings import finite_number
 
         self.cores()
         if self.address is not None and self.executor != "ray":
@@ -167,10 +167,10 @@ def sweep(
     The same command continues where an interrupted one stopped; finished runs are skipped. With a grid it chooses the
     point as table 1 does, by the least mean episodes to the threshold, and counts the rollouts that tuning took.
     """
-    from ars.config import whole_number
     from ars.experiments.seeds import draw_seeds
     from ars.experiments.sweep import ranking, rollouts, study, table
     from ars.files import write_atomic
+    from ars.settings import whole_number
 
     crew.check()
     count = 3 if seeds is None and seed_list is None else seeds

@@ -148,7 +148,7 @@ def _nothing(_text: str) -> None:
 
 
 def _check_seconds(seconds: float | None) -> None:
-    from ars.config import finite_number
+    from ars.settings import finite_number
 
     if seconds is not None and finite_number("seconds", seconds) <= 0:
         raise SettingError(f"seconds = {seconds:g} must be larger than 0.")

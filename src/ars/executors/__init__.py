@@ -3,10 +3,10 @@
 import os
 from typing import Protocol
 
-from ars.config import whole_number
 from ars.errors import SettingError
 from ars.executors.batch import Batch, Rollouts, assemble, join, run_block, run_one
 from ars.executors.serial import SerialExecutor
+from ars.settings import whole_number
 from ars.tasks import Task, make
 
 __all__ = [

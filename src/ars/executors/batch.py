@@ -4,7 +4,7 @@ A batch is all a worker needs to produce any of its rollouts; blocks of it may r
 together with the same bits for every way of cutting into blocks of 2**q directions.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,39 +12,49 @@ from numpy.typing import NDArray
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import Key, Stream, direction
 from ars.policy import LinearPolicy
+from ars.searches import Params, Search
 from ars.tasks import Rollout, Task
 
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Batch:
-    """`size` directions with a rollout for each of `signs`: (+1, −1) with nu in training, (0,) in an evaluation."""
+    """`size` directions with a rollout for each of `signs`; in an evaluation, `size` episodes of the policy itself."""
 
-    M: FloatArray
-    mu: FloatArray
-    sigma: FloatArray
-    nu: float
+    policy: LinearPolicy  # M, mu and sigma, the statistics frozen for this batch
+    search: Search | None = None  # which makes the candidates; None in an evaluation
+    params: Params = field(default_factory=dict)  # of the search
     size: int
-    signs: tuple[int, ...]
+    signs: tuple[int, ...] = (0,)
     stream: Stream
     seed: int
     j: int
     H: int
-    shift: float
-    gather: bool
+    shift: float = 0.0
+    gather: bool = False  # whether the states' moments are wanted
     table_size: int = 0  # of the shared noise table that directions come from; 0: from counters
+
+    @property
+    def n(self) -> int:
+        return self.policy.n
 
     def units(self, start: int = 0, stop: int | None = None) -> list[tuple[int, int]]:
         """(k, sign) of every rollout, or of directions start … stop − 1, in order."""
         return [(k, sign) for k in range(start, self.size if stop is None else stop) for sign in self.signs]
 
-    def policy(self, k: int, sign: int) -> LinearPolicy:
+    def candidate(self, k: int, sign: int) -> LinearPolicy:
         """π_{j,k,±}.  # Alg. 2, line 5"""
-        if sign == 0:
-            return LinearPolicy(self.M, self.mu, self.sigma)
-        delta = direction(self.seed, self.j, k, *self.M.shape, table_size=self.table_size)
-        return LinearPolicy(self.M + (sign * self.nu) * delta, self.mu, self.sigma)
+        if self.search is None:
+            return self.policy
+        delta = direction(self.seed, self.j, k, self.policy.p, self.policy.n, table_size=self.table_size)
+        return LinearPolicy(self.search.candidate(self.params, delta, sign), self.policy.mu, self.policy.sigma)
+
+    def describe(self, k: int) -> str:
+        """Where a rollout stands in the run, for messages."""
+        if self.search is None:
+            return f"in iteration {self.j}, evaluation episode {k}"
+        return f"in iteration {self.j + 1}, direction {k}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ class Rollouts:
 def run_one(task: Task, batch: Batch, k: int, sign: int) -> Rollout:
     """One rollout of a batch: the same wherever and whenever it runs."""
     key = Key(batch.seed, batch.stream, batch.j, k, sign)
-    return task.rollout(batch.policy(k, sign), key, H=batch.H, shift=batch.shift, gather=batch.gather)
+    return task.rollout(batch.candidate(k, sign), key, H=batch.H, shift=batch.shift, gather=batch.gather)
 
 
 def assemble(batch: Batch, rollouts: list[Rollout]) -> Rollouts:
@@ -69,7 +79,7 @@ def assemble(batch: Batch, rollouts: list[Rollout]) -> Rollouts:
     shape = (-1, len(batch.signs))
     rewards = np.array([r.reward if r.finite else np.nan for r in rollouts]).reshape(shape)
     steps = np.array([r.steps for r in rollouts], dtype=np.int64).reshape(shape)
-    n = batch.M.shape[1]
+    n = batch.n
     if not batch.gather:
         return Rollouts(rewards, steps, Moments.empty(n))
     whole = np.isfinite(rewards).all(axis=1)  # D3: a direction with a non-finite rollout counts nowhere

@@ -90,12 +90,12 @@ class ProcessExecutor:
 
     def _explain(self, batch: Batch, unit: tuple[int, int]) -> str:
         """Which environment, and how far it came: more is not known of a process that died."""
-        which = "direction" if batch.nu else "evaluation episode"
-        where = f"in iteration {batch.j + bool(batch.nu)}, {which} {unit[0]}"
         hint = ""
         if getattr(sys.modules["__main__"], "__file__", None) and not hasattr(sys, "ps1"):
             hint = " In a script, training with workers > 1 must stand below `if __name__ == '__main__':`."
-        return f"The worker processes of {self._name} died {MOST_DEATHS} times in a row {where}.{hint}"
+        return (
+            f"The worker processes of {self._name} died {MOST_DEATHS} times in a row {batch.describe(unit[0])}.{hint}"
+        )
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

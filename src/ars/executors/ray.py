@@ -308,8 +308,7 @@ class RayExecutor:
                     raise WorkerError(f"No CPU of the Ray cluster became free in {START_SECONDS:g} seconds.")
             for call in done:
                 self._take(call, work)
-        n = batch.M.shape[1]
-        parts = [(block, unpack(content, block, n, batch.gather)) for block, content in work.results.items()]
+        parts = [(block, unpack(content, block, batch.n, batch.gather)) for block, content in work.results.items()]
         sent = len(work.nodes) * len(payload) + work.sent
         return replace(put_together(batch, parts), wire=(sent, sum(map(len, work.results.values()))))
 

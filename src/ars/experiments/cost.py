@@ -13,9 +13,11 @@ from ars.curves import Curve
 from ars.errors import ArsError
 from ars.executors import Batch, run_one
 from ars.executors.processes import end_with_parent
-from ars.experiments.run_specs import EVAL_EVERY, Plan, run_name
+from ars.experiments.run_specs import RunSpec
 from ars.noise import Stream
+from ars.policy import LinearPolicy
 from ars.presets import robot_of
+from ars.searches.ars import ARS
 from ars.tasks import make
 
 SECONDS = 0.3  # of measurement a task
@@ -27,8 +29,11 @@ def seconds_per_episode(task: str) -> float:
     """Of an episode to the horizon on one core, as long as the robot hardly moves: one that runs costs a little more,
     and one that falls early less."""
     with suppress(ArsError), closing(make(task)) as made:
-        M, mu, sigma = np.zeros((made.p, made.n)), np.zeros(made.n), np.ones(made.n)
-        batch = Batch(M, mu, sigma, 0.01, 1, (1,), Stream.TEST, 0, 0, made.H, 0.0, gather=True)
+        search = ARS(nu=0.01)
+        params = search.initial((made.p, made.n))
+        policy = LinearPolicy(params["M"], np.zeros(made.n), np.ones(made.n))
+        batch = Batch(policy=policy, search=search, params=params, size=1, signs=(1,), stream=Stream.TEST, seed=0, j=0,
+                      H=made.H, gather=True)  # fmt: skip
         run_one(made, batch, 0, 1)  # compiles
         steps, started, k = 0, time.perf_counter(), 0
         while time.perf_counter() - started < SECONDS:
@@ -38,23 +43,31 @@ def seconds_per_episode(task: str) -> float:
     return FAILING
 
 
-def costs(plans: Iterable[Plan]) -> dict[Plan, float]:
+def costs(plans: Iterable[RunSpec]) -> dict[RunSpec, float]:
     """Seconds of one core for each run, if every episode lasts to the horizon and no threshold is reached."""
     speeds: dict[str, float] = {}
     found = {}
     for one in plans:
         if one.task not in speeds:
             speeds[one.task] = seconds_per_episode(one.task) if robot_of(one.task) else _apart(one.task)
-        iterations = -(-one.episodes // (2 * one.N))
-        evaluated = iterations // EVAL_EVERY * one.eval_episodes
+        config = one.config
+        per_iteration = len(config.search.signs) * config.search.size(config.search.initial((1, 1)))
+        evaluations = -(-one.episodes // per_iteration) // config.eval_every if config.eval_every else 0
+        evaluated = evaluations * config.eval_episodes
         found[one] = (one.episodes + evaluated) * speeds[one.task]
     return found
 
 
-def still_to_pay(costs: Mapping[Plan, float], curves: Iterable[Curve]) -> dict[Plan, float]:
+def still_to_pay(costs: Mapping[RunSpec, float], curves: Iterable[Curve]) -> dict[RunSpec, float]:
     """Without what runs under way have done."""
-    done = {run_name(curve.config): curve.episodes for curve in curves}
-    return {plan: cost * (1 - min(1.0, done.get(plan.name, 0) / plan.episodes)) for plan, cost in costs.items()}
+    done: dict[tuple[str, int], int] = {}
+    for curve in curves:
+        key = curve.identity, curve.eval_episodes
+        done[key] = max(curve.episodes, done.get(key, 0))
+    return {
+        spec: cost * (1 - min(1.0, done.get((spec.identity, spec.config.eval_episodes), 0) / spec.episodes))
+        for spec, cost in costs.items()
+    }
 
 
 def _apart(task: str) -> float:

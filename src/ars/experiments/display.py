@@ -11,7 +11,8 @@ from rich.table import Column
 
 from ars.experiments.cost import in_words
 from ars.experiments.engine import Outcome
-from ars.experiments.run_specs import Plan
+from ars.experiments.run_specs import RunSpec
+from ars.searches import search_settings
 
 COLUMNS = (  # in a narrow terminal the end of a name goes first, and the time left never
     TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
@@ -21,7 +22,7 @@ COLUMNS = (  # in a narrow terminal the end of a name goes first, and the time l
 
 
 class Display(Protocol):
-    def watch(self, shares: dict[Plan, float]) -> None: ...
+    def watch(self, shares: dict[RunSpec, float]) -> None: ...
 
     def ended(self, outcome: Outcome) -> None: ...
 
@@ -29,12 +30,12 @@ class Display(Protocol):
 class _Work:
     """How much is done, weighted by what the runs cost, and how long the rest will take at the speed so far."""
 
-    def __init__(self, costs: Mapping[Plan, float]) -> None:
+    def __init__(self, costs: Mapping[RunSpec, float]) -> None:
         self.costs, self.started = costs, time.monotonic()
-        self.ended: set[Plan] = set()
-        self.first: dict[Plan, float] = {}  # what a run that continues had done before
+        self.ended: set[RunSpec] = set()
+        self.first: dict[RunSpec, float] = {}  # what a run that continues had done before
 
-    def left(self, shares: Mapping[Plan, float]) -> tuple[float, str]:
+    def left(self, shares: Mapping[RunSpec, float]) -> tuple[float, str]:
         """(share of all, time left in words)."""
         for plan, share in shares.items():
             self.first.setdefault(plan, share)
@@ -53,9 +54,9 @@ class _Lines:
 
     def __init__(self, work: _Work, console: Console) -> None:
         self._work, self._console = work, console
-        self._shares: dict[Plan, float] = {}
+        self._shares: dict[RunSpec, float] = {}
 
-    def watch(self, shares: dict[Plan, float]) -> None:
+    def watch(self, shares: dict[RunSpec, float]) -> None:
         self._shares = shares
         self._work.left(shares)  # so that it sees how far each run was in the beginning
 
@@ -71,10 +72,10 @@ class _Bars:
     def __init__(self, work: _Work, bars: Progress) -> None:
         self._work, self._bars = work, bars
         self._all = bars.add_task("all runs", total=1.0, note="")
-        self._each: dict[Plan, TaskID] = {}
-        self._shares: dict[Plan, float] = {}
+        self._each: dict[RunSpec, TaskID] = {}
+        self._shares: dict[RunSpec, float] = {}
 
-    def watch(self, shares: dict[Plan, float]) -> None:
+    def watch(self, shares: dict[RunSpec, float]) -> None:
         self._shares = shares
         share, left = self._work.left(shares)
         note = f"{len(self._work.ended)} of {len(self._work.costs)}, {left}"
@@ -93,16 +94,18 @@ class _Bars:
 
 
 class _Quiet:
-    def watch(self, shares: dict[Plan, float]) -> None:
+    def watch(self, shares: dict[RunSpec, float]) -> None:
         pass
 
     def ended(self, outcome: Outcome) -> None:
         pass
 
 
-def _label(plan: Plan) -> str:
+def _label(plan: RunSpec) -> str:
     """Most telling first."""
-    return f"{plan.task} {plan.variant} {plan.seed}: alpha {plan.alpha:g}, nu {plan.nu:g}, N {plan.N}, b {plan.b}"
+    config = plan.config
+    values = ", ".join(f"{name} {value:g}" for name, value in search_settings(config.search).items())
+    return f"{config.task} {config.label} {config.seed}: {values}"
 
 
 def _say(console: Console, text: str) -> None:
@@ -120,7 +123,7 @@ def sentence(outcome: Outcome) -> str:
 
 
 @contextmanager
-def display(costs: Mapping[Plan, float], *, quiet: bool = False) -> Iterator[Display]:
+def display(costs: Mapping[RunSpec, float], *, quiet: bool = False) -> Iterator[Display]:
     """The display that suits where the output goes."""
     console = Console(stderr=True)
     work = _Work(costs)

@@ -4,7 +4,6 @@ Each run has a process of its own, a run folder, and, as soon as it stops for wh
 file. The parent only watches, so that killing it at any moment loses nothing.
 """
 
-import json
 import math
 import multiprocessing
 import os
@@ -21,8 +20,9 @@ from pathlib import Path
 
 from ars.curves import Curve, from_run, load, save_if_further
 from ars.errors import ArsError, DivergedError, FileError
-from ars.experiments.run_specs import Plan, run_name
+from ars.experiments.run_specs import RunSpec
 from ars.files import make_folder, one_line
+from ars.run_files import last_record
 
 POLL = 0.2  # seconds
 
@@ -31,7 +31,7 @@ POLL = 0.2  # seconds
 class Order:
     """A plan and where its files go; what a worker is told."""
 
-    plan: Plan
+    plan: RunSpec
     runs: Path  # run folders
     curves: Path  # small files
 
@@ -58,7 +58,7 @@ class Order:
 class Outcome:
     """What became of a run: its curve, or the sentence why there is none."""
 
-    plan: Plan
+    plan: RunSpec
     curve: Curve | None
     failure: str = ""
 
@@ -81,7 +81,7 @@ def collect(runs: Path, curves: Path) -> list[str]:
     for folder in sorted(path.parent for path in runs.glob("*/config.json")):
         try:
             curve = from_run(folder)
-            if curve.iterations and run_name(curve.config) == folder.name:
+            if curve.iterations:
                 file = curves / f"{folder.name}.json"
                 save_if_further(curve, file)
                 _keep_unfinished(folder, curve, load(file), curves.parent / "unfinished")
@@ -112,13 +112,13 @@ def _keep_unfinished(folder: Path, curve: Curve, known: Curve, kept: Path) -> No
 
 def run(order: Order) -> str:
     """Train or continue one run to the end of its plan; a sentence if it failed. Runs in the worker."""
-    from ars.training import new_session, old_session
+    from ars.sessions import new_session, resume_session
 
     plan = order.plan
     try:
         _take_over(order)
         if (order.folder / "config.json").exists():
-            session = old_session(order.folder, workers=1, stop=plan.stop, task=plan.task)
+            session = resume_session(order.folder, workers=1, stop=plan.stop, task=plan.task)
         else:
             session = new_session(plan.task, plan.settings(), workers=1, stop=plan.stop, out=order.folder)
         records = session.records()
@@ -158,7 +158,7 @@ def _keep_curve(order: Order) -> None:
     """Of a run that did not come to its end: what it has spent is part of the cost."""
     with suppress(ArsError, OSError):
         curve = from_run(order.folder)
-        if curve.iterations and curve.config == order.plan.config:
+        if curve.iterations and curve.identity == order.plan.identity:
             save_if_further(curve, order.file)
 
 
@@ -172,7 +172,7 @@ def run_all(
     orders: Sequence[Order],
     *,
     jobs: int,
-    watch: Callable[[dict[Plan, float]], None] | None = None,
+    watch: Callable[[dict[RunSpec, float]], None] | None = None,
     minutes: float | None = None,
 ) -> Generator[Outcome, None, None]:
     """Outcomes as the runs end; `watch` is told the share done of those that run.
@@ -248,9 +248,5 @@ def _outcome(order: Order, process: BaseProcess) -> Outcome:
 
 def share_done(order: Order) -> float:
     """From the last line of a run's records, read while they are written."""
-    with suppress(OSError, ValueError, KeyError, TypeError), (order.folder / "records.jsonl").open("rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - 4096))
-        lines = file.read().split(b"\n")
-        return min(1.0, float(json.loads(lines[-2])["episodes"]) / order.plan.episodes) if len(lines) > 1 else 0.0
-    return 0.0
+    record = last_record(order.folder / "records.jsonl")
+    return min(1.0, record["episodes"] / order.plan.episodes) if record else 0.0

@@ -1,4 +1,5 @@
-"""A run that an experiment asks for: its settings, its name, and whether a curve that is there already will do."""
+"""A run that an experiment asks for: its configuration, where it ends, its name, and whether a curve that is there
+already will do."""
 
 import math
 from collections.abc import Iterable
@@ -7,10 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ars.config import Config
-from ars.curves import Curve, by_identity, fullest, identity
+from ars.config import Config, shared_settings
+from ars.curves import Curve, by_identity, curve_settings, fullest, identity
 from ars.files import safe_name
-from ars.presets import Preset, make_config, paper_robot, preset, threshold
+from ars.presets import make_config, paper_robot, threshold
+from ars.searches import Search, search_name
+from ars.settings import own_fields
 from ars.stopping import Stop
 
 # Episodes after which a run of the reproduction ends, whatever it reached: "not reached" is a result.
@@ -26,97 +29,105 @@ EVAL_EVERY, EVAL_EPISODES = 10, 100  # the paper's protocol
 FEW_EVAL_EPISODES = 10  # for many seeds or many grid points, where evaluations would cost more than training
 
 
-def run_name(settings: "Plan | Config") -> str:
-    """Of a run's folder and its small file."""
-    few = "" if settings.eval_episodes == EVAL_EPISODES else f"-eval{settings.eval_episodes}"
-    point = f"alpha{settings.alpha!r}-nu{settings.nu!r}-N{settings.N}-b{settings.b}"
-    return f"{safe_name(settings.task)}-{settings.variant}-{point}-seed{settings.seed}{few}"
+def run_name(config: Config, also: Iterable[str] = ()) -> str:
+    """Of a run's folder and its small file; `also` names shared settings that tell it from others."""
+    values = [f"{f.name}{getattr(config.search, f.name)!r}" for f in own_fields(config.search) if f.metadata["named"]]
+    values += [f"{name}{getattr(config, name)!r}" for name in also]
+    few = "" if config.eval_episodes == EVAL_EPISODES else f"-eval{config.eval_episodes}"
+    return f"{safe_name(config.task)}-{config.label}-{'-'.join(values)}-seed{config.seed}{few}"
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunSpec:
     """One run, single-threaded; `until` ends it at a threshold, where only the way there matters."""
 
-    task: str
-    variant: str
-    alpha: float
-    nu: float
-    N: int
-    b: int
-    seed: int
+    config: Config
     episodes: int
-    eval_episodes: int = EVAL_EPISODES
     until: float | None = None
+    also: tuple[str, ...] = ()  # shared settings that are part of its name
+
+    @property
+    def task(self) -> str:
+        return self.config.task
 
     @property
     def name(self) -> str:
-        """Of its folder and its file; another plan has another name."""
-        return run_name(self)
+        """Of its folder and its file; another run has another name."""
+        return run_name(self.config, self.also)
 
     @property
-    def config(self) -> Config:
-        """Everything that decides the run, checked: a mistake raises SettingError."""
-        H, shift = _defaults(self.task)
-        return make_config(self.task, H=H, shift=shift, **self.settings())
-
-    @property
-    def identity(self) -> Config:
+    def identity(self) -> str:
         """As of Curve: what decides the training."""
-        return identity(self.config)
+        config = self.config
+        return identity(search_name(config.search), config.task, config.seed, curve_settings(config))
 
     @property
     def stop(self) -> Stop:
         return Stop(episodes=self.episodes, until=self.until)
 
     def settings(self) -> dict[str, Any]:
-        names = ("variant", "alpha", "nu", "N", "b", "seed", "eval_episodes")
-        return {name: getattr(self, name) for name in names} | {"eval_every": EVAL_EVERY}
+        """Everything that `ars.train` needs to make this run."""
+        return {"search": self.config.search, **{name: getattr(self.config, name) for name in shared_settings()}}
 
     def folder(self, runs: Path) -> Path:
         return runs / self.name
 
     def met_by(self, curve: Curve) -> bool:
-        """Whether the curve says all that the plan asks for."""
-        if curve.identity != self.identity or curve.config.eval_episodes < self.eval_episodes:
+        """Whether the curve has all that is asked for."""
+        if curve.identity != self.identity or curve.eval_episodes < self.config.eval_episodes:
             return False
         return curve.settled(math.inf if self.until is None else self.until, self.episodes)
 
-    def includes(self, other: "Plan") -> bool:
-        """Whether its curve will also meet the other plan."""
-        same = replace(other, episodes=self.episodes, eval_episodes=self.eval_episodes, until=self.until) == self
-        full = self.until is None and self.episodes >= other.episodes and self.eval_episodes >= other.eval_episodes
-        return same and full and self != other
+    def includes(self, other: "RunSpec") -> bool:
+        """Whether its curve will also meet the other."""
+        if self == other or self.until is not None or _with_one_episode(self) != _with_one_episode(other):
+            return False
+        return self.episodes >= other.episodes and self.config.eval_episodes >= other.config.eval_episodes
 
 
-def plan(task: str, variant: str, seed: int, point: Preset | None = None, **more: Any) -> Plan:
-    """A run of the reproduction: the preset, or another point, to the task's cap."""
-    point = point or preset(task, variant)
-    return Plan(task, variant, *point, seed=seed, **{"episodes": CAPS[paper_robot(task)]} | more)
+def _with_one_episode(spec: RunSpec) -> Config:
+    return replace(spec.config, eval_episodes=1)
 
 
-def to_threshold(task: str, variant: str, seed: int, point: Preset | None = None) -> Plan:
-    """The same to the task's threshold only, with few rollouts an evaluation: for success rates."""
-    return plan(task, variant, seed, point, eval_episodes=FEW_EVAL_EPISODES, until=threshold(task))
+def run_spec(
+    task: str, seed: int, *, variant: str | None = None, search: str | Search | None = None,
+    episodes: int | None = None, until: float | None = None, **settings: Any,
+) -> RunSpec:  # fmt: skip
+    """A run by the paper's protocol: the task's preset with `settings` instead where given, to the task's cap."""
+    H, shift = task_defaults(task)
+    config = make_config(
+        task, search=search, variant=variant, seed=seed,
+        **{"H": H, "shift": shift, "eval_every": EVAL_EVERY, "eval_episodes": EVAL_EPISODES, **settings},
+    )  # fmt: skip
+    return RunSpec(config, CAPS[paper_robot(task)] if episodes is None else episodes, until)
 
 
-def missing(plans: Iterable[Plan], curves: Iterable[Curve]) -> list[Plan]:
-    """The plans that no curve meets, each once, and none that another of them includes."""
+def to_threshold(task: str, seed: int, *, variant: str, **settings: Any) -> RunSpec:
+    """The same to the task's threshold only, with few rollouts per evaluation: for success rates."""
+    return run_spec(
+        task, seed, variant=variant, until=threshold(task), eval_episodes=FEW_EVAL_EPISODES, **settings
+    )  # fmt: skip
+
+
+def missing(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[RunSpec]:
+    """The runs that no curve meets, each once, and none that another of them includes."""
     there = by_identity(curves)
-    todo = [one for one in dict.fromkeys(plans) if not any(one.met_by(c) for c in there.get(one.identity, ()))]
-    full = {replace(one, eval_episodes=0): one for one in todo if one.until is None}
-    including = (full.get(replace(one, eval_episodes=0, until=None)) for one in todo)
-    return [one for one, other in zip(todo, including, strict=True) if other is None or not other.includes(one)]
+    todo = [one for one in dict.fromkeys(specs) if not any(one.met_by(c) for c in there.get(one.identity, ()))]
+    full: dict[Config, list[RunSpec]] = {}
+    for one in todo:
+        full.setdefault(_with_one_episode(one), []).append(one)
+    return [one for one in todo if not any(other.includes(one) for other in full[_with_one_episode(one)])]
 
 
-def found(plans: Iterable[Plan], curves: Iterable[Curve]) -> list[Curve]:
-    """For each plan a curve that meets it, or else the furthest; those without one are left out."""
+def found(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Curve]:
+    """For each run a curve that meets it, or else the furthest; those without one are left out."""
     there = by_identity(curves)
-    wanted = {one.identity: one for one in plans}
+    wanted = {one.identity: one for one in specs}
     return [curve for run, one in wanted.items() for curve in fullest(there.get(run, ()), one.met_by)]
 
 
 @cache
-def _defaults(task: str) -> tuple[int, float]:
+def task_defaults(task: str) -> tuple[int, float]:
     """H and the survival bonus of a task."""
     from ars.tasks import make
 

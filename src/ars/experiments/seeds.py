@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ars.config import whole_number
 from ars.noise import Key, Stream, generator
+from ars.settings import whole_number
 
 PAPER_SEEDS = (237, 759, 959)  # the authors' own, in [0, 1000)
 TRIAL_SEEDS = (1001, 1002)  # of docs/presets.md

@@ -13,7 +13,6 @@ from itertools import product
 from pathlib import Path
 
 from ars import statistics
-from ars.config import VARIANTS, finite_number, whole_number
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
 from ars.experiments.engine import Order
@@ -21,6 +20,8 @@ from ars.experiments.run_specs import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, fou
 from ars.files import safe_name
 from ars.presets import Preset, default_variant, grid, preset, robot_of
 from ars.presets import threshold as paper_threshold
+from ars.searches.ars import VARIANTS
+from ars.settings import finite_number, whole_number
 
 NAMES = {"alpha": float, "nu": float, "N": int, "b": int}
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ars.config import LARGEST, whole_number
+from ars.config import LARGEST_SEED
 from ars.errors import FileError, SettingError
 from ars.files import read_json, write_json
 from ars.lqr.streams import LqrStream, draw
+from ars.settings import whole_number
 
 FloatArray = NDArray[np.float64]
 
@@ -133,7 +134,7 @@ class Problem:
     def random(n: int, p: int, rho: float, seed: int) -> "Problem":
         """Normal A, scaled to the spectral radius rho, and normal B; Q = I/1000 and R = I, as in the paper."""
         n, p = whole_number("n", n, 1, 1000), whole_number("p", p, 1, 1000)
-        seed = whole_number("seed", seed, 0, LARGEST["seed"])
+        seed = whole_number("seed", seed, 0, LARGEST_SEED)
         if not 0 <= rho < np.inf:
             raise SettingError(f"rho = {rho!r} must be a number of at least 0.")
         rng = draw(seed, LqrStream.INSTANCE, n, p)

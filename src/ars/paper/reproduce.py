@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ars.config import whole_number
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
 from ars.experiments.run_specs import CAPS, Plan, found, missing
@@ -18,6 +17,7 @@ from ars.files import make_folder, write_atomic
 from ars.paper import tables
 from ars.paper.targets import MANY, TARGETS, WITH_MANY_SEEDS, chosen, main_variant, seeds_of, variants, versions
 from ars.presets import paper_robot
+from ars.settings import whole_number
 
 FIGURE_1_RUNS = 3
 LQR_TRIALS, LQR_BUDGET, LQR_SEED = 100, 1_000_000, 0

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
-from ars.config import LARGEST, whole_number
+from ars.config import LARGEST_SEED
 from ars.errors import ArsError, SettingError
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
+from ars.settings import whole_number
 from ars.tasks import Rollout, locomotion
 from ars.tasks.gymnasium import GymnasiumTask, make_env
 from ars.video.framing import looks
@@ -84,7 +85,7 @@ def play(
 ) -> Rollout:
     """Run the episode and call `watch` at its start and after every step; `seconds` of it at the most."""
     name = task_of(policy, task)
-    seed = whole_number("seed", seed, 0, LARGEST["seed"])
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
     made = _watched(name, watch, render_mode)
     try:
         if (policy.p, policy.n) != (made.p, made.n):

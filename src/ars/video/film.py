@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from ars.config import finite_number
 from ars.errors import FileError, SettingError
 from ars.files import write_atomic
 from ars.policy import LinearPolicy
+from ars.settings import finite_number
 from ars.tasks import Rollout
 from ars.video.camera import Camera, FilmError
 from ars.video.episode import Moment, Scene, play

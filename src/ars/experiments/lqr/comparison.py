@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.config import LARGEST, whole_number
+from ars.config import LARGEST_SEED
 from ars.errors import ArsError, FileError, WorkerError
 from ars.experiments.lqr import report
 from ars.experiments.lqr.lspi import Lspi, initial_controller
@@ -33,6 +33,7 @@ from ars.experiments.lqr.statistics import Result
 from ars.files import make_folder, one_line, read_bytes, read_json, write_json
 from ars.lqr.problem import Problem
 from ars.lqr.streams import trial_seed
+from ars.settings import whole_number
 
 FloatArray = NDArray[np.float64]
 
@@ -138,7 +139,7 @@ def compare(
     """
     trials = whole_number("trials", trials, 1, 10**6)
     budget = whole_number("budget", budget, FIRST_CHECKPOINT, 10**9)
-    seed = whole_number("seed", seed, 0, LARGEST["seed"])
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
     workers = whole_number("workers", workers, 1, 4096)
     problem, out = problem or Problem.paper(), Path(out)
     _claim(out, {"format": FORMAT, "problem": problem.to_dict(), "budget": budget, "seed": seed})

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ars.config import Config
 from ars.errors import DivergedError
 from ars.executors import SerialExecutor
 from ars.lqr.problem import Problem
+from ars.presets import make_config
 from ars.records import State
 from ars.training import training_batch, update
 
@@ -38,19 +38,19 @@ class RandomSearch:
         """The relative cost of the last iterate after each number of timesteps; they ascend."""
         from ars.tasks.lqr import LqrTask
 
-        config = Config(
-            task="lqr", variant=self.variant, alpha=self.alpha, nu=self.nu, N=self.N, b=self.N, H=self.H, shift=0.0,
-            seed=seed,
-        )  # fmt: skip
+        config = make_config(
+            "lqr", variant=self.variant, alpha=self.alpha, nu=self.nu, N=self.N, H=self.H, shift=0.0, seed=seed
+        )
         task = LqrTask(problem, H=self.H, common_noise=self.common_noise)
-        executor, state = SerialExecutor(task), State.initial(problem.p, problem.n)
+        executor, state = SerialExecutor(task), State.initial(config.search, problem.p, problem.n)
         costs: list[float] = []
         try:
             for t in timesteps:
                 while state.j < t // self.unit:
                     rollouts = executor.run(training_batch(config, state))
-                    state, _ = update(replace(config, alpha=self.alpha_at(state.j)), state, rollouts)
-                policy = state.policy(normalised=config.features.normalised, task={})
+                    search = replace(config.search, alpha=self.alpha_at(state.j))  # type: ignore[type-var]
+                    state, _ = update(replace(config, search=search), state, rollouts)
+                policy = state.policy(normalised=config.normalise, task={})
                 costs.append(task.measure(policy)["relative_cost"])
         except DivergedError:  # no way on: what this trial has from here is not a stabilising controller
             costs += [math.inf] * (len(timesteps) - len(costs))

@@ -1,0 +1,88 @@
+"""Searches over the matrix M of a linear policy: one file per search, and one line in SEARCHES.
+
+A search is a frozen dataclass of settings with the members of `Search`. All that changes lies in named arrays, so that
+a checkpoint holds any search and any worker makes any candidate. Heavy imports belong inside the methods: the command
+line reads the settings of every search for its help.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from ars.errors import SettingError
+from ars.settings import own_fields, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+Params = Mapping[str, "FloatArray"]  # float64 arrays by name; "M" (p, n) is what is evaluated and saved
+Telemetry = dict[str, float]  # numbers for the records, under the search's own names
+
+# Name → module:class below this package.
+SEARCHES = {
+    "ars": "ars:ARS",
+}
+DEFAULT = "ars"
+
+
+class Search(Protocol):
+    """What the training loop asks of a search; its fields are declared by `ars.settings.setting`."""
+
+    signs: ClassVar[tuple[int, ...]]  # the rollouts of each direction: (+1, −1), or (+1,) for one-sided searches
+
+    def initial(self, shape: tuple[int, int]) -> "Params":
+        """The parameters before the first iteration; names and shapes stay the same from then on."""
+
+    def size(self, params: "Params") -> int:
+        """Directions of the next iteration."""
+
+    def candidate(self, params: "Params", delta: "FloatArray", sign: int) -> "FloatArray":
+        """The matrix (p, n) that a worker evaluates. Pure."""
+
+    def step(
+        self, params: "Params", deltas: "Sequence[FloatArray]", rewards: "FloatArray"
+    ) -> "tuple[Params, Telemetry]":
+        """The next parameters, and numbers for the record. Pure. rewards: (size, len(signs)), NaN where a rollout was
+        not finite; the others of that direction then do not count either (D3). At least one direction is finite.
+        deltas[k] is drawn when it is asked for."""
+
+    def label(self, normalise: bool) -> str:
+        """What people call it, in titles and names of runs: V2-t."""
+
+
+@cache
+def search_class(name: str) -> Any:
+    """The class registered under a name."""
+    if not isinstance(name, str) or name not in SEARCHES:
+        raise SettingError(f"search = {shown(name)} is unknown: choose {' or '.join(SEARCHES)}.")
+    module, _, attribute = SEARCHES[name].partition(":")
+    return getattr(import_module(f"ars.searches.{module}"), attribute)
+
+
+def search_name(search: Search) -> str:
+    """The name that a search is registered under."""
+    for name in SEARCHES:
+        if search_class(name) is type(search):
+            return name
+    raise SettingError(
+        f"search = {shown(search)} is not registered: add {type(search).__name__} to ars.searches.SEARCHES."
+    )
+
+
+def search_settings(search: Search) -> dict[str, Any]:
+    """Its settings by name, in the order of its class."""
+    return {f.name: getattr(search, f.name) for f in own_fields(search)}
+
+
+def make_search(name: str, settings: Mapping[str, Any]) -> Search:
+    """A search from its name and all of its settings, as files hold them."""
+    cls = search_class(name)
+    odd = sorted({f.name for f in own_fields(cls)}.symmetric_difference(settings))
+    if odd:
+        raise SettingError(f"missing or unknown setting of the search {name}: {shown(odd[0])}.")
+    search: Search = cls(**settings)
+    return search

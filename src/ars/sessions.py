@@ -1,0 +1,216 @@
+"""Training wired to people: presets, workers, stopping rules and the run folder around the loop of training.py.
+
+`train` and `resume` are the library's entrance; a Session is the same for callers that want to look first.
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ars.config import LARGEST_EVALUATION, LARGEST_SEED, Config
+from ars.errors import SettingError, TaskError
+from ars.executors import Executor, make_executor
+from ars.noise import Stream, check_table_size
+from ars.policy import LinearPolicy
+from ars.presets import make_config
+from ars.records import Evaluation, Record, State
+from ars.runs import Run
+from ars.searches import Search
+from ars.settings import whole_number
+from ars.stopping import Stop
+from ars.tasks import make, measure_of
+from ars.training import evaluated, evaluation_batch, iterate
+from ars.warm_start import DEFAULT_WEIGHT, WarmStart, warm_start
+
+RULES = ("episodes", "timesteps", "minutes", "until")
+
+
+@dataclass(frozen=True)
+class Session:
+    """A training about to run: what it will do, and `records` to do it, once."""
+
+    config: Config
+    definition: dict[str, Any]
+    stop: Stop
+    state: State
+    executor: Executor
+    run: Run | None
+    measure: Callable[[LinearPolicy], dict[str, float]] | None
+    seconds: float = 0.0  # that the run has taken before
+    best_mean: float | None = None  # of its evaluations so far
+
+    def already(self) -> str:
+        """Why there is nothing left to do, in words; empty if there is."""
+        state = self.state
+        return self.stop.reason(state.j, state.episodes, state.timesteps, self.seconds, self.best_mean)
+
+    def records(self) -> Generator[Record, None, None]:
+        """Iterate until a stopping rule holds, keeping the run folder."""
+        with ExitStack() as stack:
+            if self.run:
+                stack.callback(self.run.close)
+            stack.callback(self.executor.close)
+            if self.already():
+                return
+            for record in iterate(
+                self.config, self.state, self.executor, self.definition, measure=self.measure, seconds=self.seconds
+            ):
+                if self.run:
+                    self.run.append(record)
+                yield record
+                if self.stop.reached(record):
+                    return
+
+
+def new_session(
+    task: str,
+    settings: dict[str, Any],
+    *,
+    workers: int,
+    stop: Stop,
+    out: str | Path | Callable[[Config], Path] | None = None,
+    executor: str | Executor = "local",
+    address: str | None = None,
+    start: WarmStart | None = None,
+) -> Session:
+    """A run from the start: the task's preset, with `settings` instead where given. `out` is its folder, or a
+    function that chooses one."""
+    with ExitStack() as on_failure:
+        made = make(task)
+        on_failure.callback(made.close)
+        definition = made.definition()
+        given = {name: value for name, value in settings.items() if value is not None}
+        if start is not None:
+            given["start"] = start.name
+        config = make_config(task, **{"H": made.H, "shift": made.survival_bonus, **given})
+        if made.time_limit is not None and made.time_limit < config.H:
+            raise SettingError(f"H = {config.H} is longer than {task} lasts: choose H from 1 to {made.time_limit}.")
+        if stop.until is not None and not config.eval_every:
+            raise SettingError(f"until = {stop.until:g} needs evaluations, and eval_every = 0 has none.")
+        check_table_size(config.table_size, made.p, made.n)
+        state = State.initial(config.search, made.p, made.n)
+        if start is not None:
+            state = start.apply(config, state)
+        made_executor = make_executor(made, workers, kind=executor, address=address)
+        on_failure.callback(made_executor.close)
+        folder = out(config) if callable(out) else out
+        run = None if folder is None else Run.create(Path(folder), config, definition, stop, state)
+        on_failure.pop_all()
+    return Session(config, definition, stop, state, made_executor, run, measure_of(made))
+
+
+def resume_session(
+    out: str | Path,
+    *,
+    workers: int,
+    stop: Stop,
+    task: str | None = None,
+    executor: str | Executor = "local",
+    address: str | None = None,
+) -> Session:
+    """A run from its last checkpoint; rules in `stop` replace those that it has."""
+    with ExitStack() as on_failure:
+        run = Run.open(Path(out), mend=False)
+        on_failure.callback(run.release)
+        name = run.config.task
+        if ":" in name and task is None:
+            raise SettingError(f"This run imports code of yours: confirm it with --task {shlex.quote(name)}.")
+        if task not in (None, name):
+            raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
+        made = make(name)
+        on_failure.callback(made.close)
+        if json.loads(json.dumps(made.definition())) != run.definition:
+            raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
+        made_executor = make_executor(made, workers, kind=executor, address=address)
+        on_failure.callback(made_executor.close)
+        run.mend()
+        run.begin_session(stop or run.stop)
+        on_failure.pop_all()
+    best = run.best.mean if run.best else None
+    return Session(
+        run.config, run.definition, run.stop, run.state, made_executor, run, measure_of(made), run.seconds, best
+    )
+
+
+def train(
+    task: str,
+    *,
+    search: str | Search | None = None,
+    seed: int = 0,
+    iterations: int | None = None,
+    workers: int = 1,
+    out: str | Path | None = None,
+    executor: str | Executor = "local",
+    address: str | None = None,
+    start: str | Path | LinearPolicy | None = None,
+    start_weight: int = DEFAULT_WEIGHT,
+    **overrides: Any,
+) -> Generator[Record, None, None]:
+    """Train a policy; a generator of Records, each with its `policy`.
+
+    Settings are those of the search (of ARS `alpha`, `nu`, `N`, `b`, or its `variant`), those that all searches share
+    (`normalise`, `H`, `shift`, `eval_every`, `eval_episodes`, `noise`, `table_size`, `stats_every`), and the other
+    stopping rules (`episodes`, `timesteps`, `minutes`, `until`); what is not given comes from the task's preset.
+    executor="ray" runs on the cluster at `address`, or on a Ray of its own; an executor object is used as it is.
+    `start` is a policy to start from, whose statistics count as `start_weight` states. With `out`, a run folder is
+    written that `resume` can continue. Mistakes raise ArsError at once.
+    """
+    stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
+    session = new_session(
+        task, {"search": search, "seed": seed, **overrides}, workers=workers, stop=stop, out=out, executor=executor,
+        address=address, start=None if start is None else warm_start(start, start_weight),
+    )  # fmt: skip
+    return session.records()
+
+
+def resume(
+    out: str | Path,
+    *,
+    workers: int = 1,
+    task: str | None = None,
+    executor: str | Executor = "local",
+    address: str | None = None,
+    **rules: Any,
+) -> Generator[Record, None, None]:
+    """Continue a run to the bits of an uninterrupted one; new stopping rules replace the old.
+
+    A run of `module:factory` needs that name again as `task`: a file must not decide what code is imported.
+    """
+    unknown = sorted(set(rules) - {"iterations", *RULES})
+    if unknown:
+        raise SettingError(f"{unknown[0]!r} is not a stopping rule, and the rest of a run cannot be changed.")
+    stop = Stop(**{name: value for name, value in rules.items() if value is not None})
+    return resume_session(out, workers=workers, stop=stop, task=task, executor=executor, address=address).records()
+
+
+def evaluate(
+    policy: LinearPolicy, task: str | None = None, *, episodes: int = 100, seed: int = 0, workers: int = 1
+) -> Evaluation:
+    """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon."""
+    name = task or policy.task.get("name")
+    if not isinstance(name, str):
+        raise SettingError("This policy does not say which task it is for: name one with --task.")
+    if ":" in name and task is None:
+        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {shlex.quote(name)}.")
+    episodes = whole_number("episodes", episodes, 1, LARGEST_EVALUATION)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
+    made = make(name)
+    try:
+        if (policy.p, policy.n) != (made.p, made.n):
+            raise SettingError(
+                f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
+                f"it was made for {policy.task.get('name', 'another task')}."
+            )
+        executor = make_executor(made, workers)
+    except BaseException:
+        made.close()
+        raise
+    try:
+        batch = evaluation_batch(policy, episodes=episodes, H=made.H, seed=seed, j=0, stream=Stream.TEST)
+        return evaluated(executor.run(batch))
+    finally:
+        executor.close()

@@ -1,0 +1,93 @@
+"""Settings, declared once: a field of a frozen dataclass carries its default, bounds and help text, from which checks,
+flags, run names, files and pages are derived. Also the checks of single numbers, for whatever a user gives us."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import MISSING, Field, field, fields
+from numbers import Integral, Real
+from typing import Any
+
+from ars.errors import SettingError
+
+
+def setting(
+    default: Any = MISSING,
+    *,
+    help: str,
+    above: float | None = None,
+    least: int | None = None,
+    most: int | None = None,
+    choices: Sequence[str] = (),
+    named: bool = True,
+    shrink: bool = False,
+) -> Any:
+    """A field of a settings dataclass. Numbers are larger than `above`, or from `least` to `most`. A default of None
+    stands for a value that `__post_init__` derives. `named`: whether its value is part of a run's name; `shrink`:
+    whether a smaller value helps a training that diverges."""
+    metadata = {"help": help, "above": above, "least": least, "most": most, "choices": tuple(choices), "named": named,
+                "shrink": shrink}  # fmt: skip
+    return field(default=default, metadata=metadata)
+
+
+def own_fields(settings: Any) -> list[Field[Any]]:
+    """The fields of a dataclass, or of an instance, that were declared by `setting`."""
+    return [f for f in fields(settings) if "help" in f.metadata]
+
+
+def check_settings(settings: Any) -> None:
+    """Every value of a frozen instance, converted to its type; a sentence for the first that cannot be."""
+    for f in own_fields(settings):
+        value = getattr(settings, f.name)
+        if value is None and f.default is None:
+            continue
+        object.__setattr__(settings, f.name, _checked(f, value))
+
+
+def _checked(f: Field[Any], value: Any) -> Any:
+    rules = f.metadata
+    if f.type is bool:
+        if not isinstance(value, bool):
+            raise SettingError(f"{f.name} = {shown(value)} must be true or false.")
+        return value
+    if f.type is str:
+        if not isinstance(value, str) or value not in rules["choices"]:
+            raise SettingError(f"{f.name} = {shown(value)} is unknown: choose {' or '.join(rules['choices'])}.")
+        return value
+    if f.type is int:
+        return whole_number(f.name, value, rules["least"], rules["most"])
+    number = finite_number(f.name, value)
+    if rules["above"] is not None and not number > rules["above"]:
+        raise SettingError(f"{f.name} = {number:g} must be larger than {rules['above']:g}.")
+    return number
+
+
+def finite_number(name: str, value: Any) -> float:
+    """value as a float, NumPy's numbers too; a sentence if it is not a finite number."""
+    try:
+        if _is_bool(value) or not isinstance(value, Real) or not math.isfinite(value):
+            raise SettingError(f"{name} = {shown(value)} is not a finite number.")
+        return float(value)
+    except OverflowError as error:
+        raise SettingError(f"{name} is not a finite number: it has more digits than a float can hold.") from error
+
+
+def whole_number(name: str, value: Any, least: int, most: float | None = None) -> int:
+    """value as an int within its range, or a sentence."""
+    largest = math.inf if most is None else most
+    if _is_bool(value) or not isinstance(value, Integral) or not least <= int(value) <= largest:
+        limit = "on" if largest == math.inf else f"to {most}"
+        raise SettingError(f"{name} = {shown(value)} must be a whole number from {least} {limit}.")
+    return int(value)
+
+
+def _is_bool(value: Any) -> bool:
+    """Python's or NumPy's, without importing NumPy."""
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence; Python refuses to write integers of thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**50:
+        return "a number of many digits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,65 @@
+"""A training that starts from a policy instead of from M = 0, on the same task or a changed one of the same shape.
+
+What becomes of the policy's statistics is explicit: they count as so many states, beside those that training sees, or,
+with a weight of 0, training gathers its own from the start. A run's configuration keeps the file's hash and the weight.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ars.config import Config
+from ars.errors import SettingError
+from ars.moments import Moments
+from ars.policy import LinearPolicy
+from ars.records import State
+from ars.settings import whole_number
+
+DEFAULT_WEIGHT = 10_000  # states; an iteration of HalfCheetah has 16 000
+LARGEST_WEIGHT = 10**12
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """A policy, the SHA-256 of its file, and how many states its statistics count for."""
+
+    policy: LinearPolicy
+    sha256: str
+    weight: int
+
+    @property
+    def name(self) -> str:
+        """What the configuration keeps."""
+        return f"{self.sha256}:{self.weight}"
+
+    def apply(self, config: Config, state: State) -> State:
+        """The initial state of a run, with this policy's M and statistics."""
+        policy = self.policy
+        if policy.M.shape != state.M.shape:
+            raise SettingError(
+                f"The policy to start from is {policy.p} × {policy.n}, and {config.task} needs "
+                f"{state.M.shape[0]} × {state.M.shape[1]}."
+            )
+        if not config.normalise:
+            if np.any(policy.c != 0.0):
+                raise SettingError(
+                    "The policy to start from subtracts a mean, which a policy without normalisation cannot: train "
+                    "with normalise (V2 or V2-t)."
+                )
+            return replace(state, params={**state.params, "M": policy.W})
+        moments = state.moments
+        if self.weight:
+            Sigma_diag = np.where(np.isinf(policy.sigma), 0.0, np.square(policy.sigma))
+            moments = Moments(np.asarray(self.weight, dtype=np.int64), policy.mu, self.weight * Sigma_diag)
+        return replace(state, params={**state.params, "M": policy.M}, moments=moments)
+
+
+def warm_start(policy: str | Path | LinearPolicy, weight: int = DEFAULT_WEIGHT) -> WarmStart:
+    """From a policy, or from what `ars evaluate` takes: a file, a run folder, or the name of a shipped policy."""
+    weight = whole_number("start_weight", weight, 0, LARGEST_WEIGHT)
+    if isinstance(policy, LinearPolicy):
+        return WarmStart(policy, hashlib.sha256(policy.to_bytes()).hexdigest(), weight)
+    content = Path(policy).read_bytes()
+    return WarmStart(LinearPolicy.load(policy), hashlib.sha256(content).hexdigest(), weight)
