@@ -63,7 +63,7 @@ def trials() -> Iterator[Trial]:
 def run(trial: Trial) -> float:
     """The best evaluation of a short training, −infinity if there was none."""
     from ars.errors import DivergedError
-    from ars.training import train
+    from ars.sessions import train
 
     episodes = EPISODES[trial.robot]
     every = max(1, episodes // (2 * trial.N * EVALUATIONS))
