@@ -41,11 +41,10 @@ def training_spent(records: Sequence[Mapping[str, Any]]) -> list[Spent]:
     mixed: list[Spent] = []
     for before, record in itertools.pairwise(records):
         timesteps = record["timesteps"] - before["timesteps"]
-        measured = record.get("train_seconds")
-        seconds = record["seconds"] - before["seconds"] if measured is None else measured
+        measured = isinstance(record.get("train_seconds"), float)
+        seconds = record["train_seconds"] if measured else record["seconds"] - before["seconds"]
         if seconds > 0:
-            evaluated = measured is None and "eval_mean" in record
-            (mixed if evaluated else pure).append(Spent(record, timesteps, seconds))
+            (pure if measured or "eval_mean" not in record else mixed).append(Spent(record, timesteps, seconds))
     return pure or mixed
 
 

@@ -45,6 +45,8 @@ def test_medians_and_percentiles_by_hand() -> None:
     late = [*curves[:2], ([8, 10], [100, 100])]
     assert band(late)["ys"][0] == 0  # of the two that have begun
     assert band(curves[::2])["xs"] == [0, 5]  # never of one run alone
+    relay = [([0, 2], [1, 1]), ([0, 2], [2, 2]), ([9, 9.5], [3, 3]), ([1, 5, 9], [4, 4, 4])]
+    assert band(relay)["xs"] == [0, 1, 2, 9]  # at 5 there is only the last
     assert band([([7], [1]), ([7], [3]), ([7], [5])]) == {"xs": [7], "ys": [3], "low": [1], "high": [5]}
     assert len(band([(list(range(1000)), [0.0] * 1000)] * 2)["xs"]) == 200
 
@@ -126,7 +128,7 @@ def test_the_run_at_a_glance(runs: list[Path]) -> None:
     assert dict(shown["facts"])["episodes to threshold"] == "12,345"
     assert dict(shown["facts"])["time to threshold"] == "1 min 15 s"
     shown = report_data([replace(run, records=[])], task=None, seconds=0)["runs"][0]
-    assert dict(shown["facts"])["best evaluation"] == dict(shown["facts"])["training steps per second"] == "–"
+    assert dict(shown["facts"])["best evaluation"] == dict(shown["facts"])["training steps/s"] == "–"
 
 
 def test_settings_that_differ_are_marked(runs: list[Path]) -> None:

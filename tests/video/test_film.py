@@ -292,6 +292,8 @@ def test_an_interrupted_film_leaves_nothing(painted: LinearPolicy, tmp_path: Pat
 def test_mistakes_are_sentences(painted: LinearPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingError, match="confirm it with --task film_envs:Painted"):
         film(painted, None, [])
+    with pytest.raises(FilmError, match="lqr has no pictures"):
+        film(painted, "lqr", [])
     with pytest.raises(FilmError, match="Blind has no pictures"):
         film(painted, "film_envs:Blind", [])
     with pytest.raises(FilmError, match="Unpainted cannot draw itself: pygame is not installed"):

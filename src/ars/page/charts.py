@@ -27,6 +27,7 @@ MOST_BAND_POINTS = 200
 DIGITS = 6
 
 Records = list[dict[str, Any]]
+Curves = Sequence[tuple[Sequence[float], Sequence[float | None]]]  # xs and ys of each
 Table = dict[str, Any]  # a list for each of AXES, and under "columns" the lists of values by name
 
 
@@ -89,7 +90,7 @@ def _bands(group: str, runs: list[Table], column: str) -> dict[str, Any] | None:
     return {"label": label} | {axis: band([(run[axis], run["columns"][column]) for run in there]) for axis in AXES}
 
 
-def band(curves: Sequence[tuple[Sequence[float], Sequence[float | None]]]) -> dict[str, list[Any]]:
+def band(curves: Curves) -> dict[str, list[Any]]:
     """Median, 10th and 90th percentile over curves (xs, ys), from where half of them have begun to where half have
     ended, and always of at least two; a curve counts from its first point to its last, on straight lines between.
 
@@ -98,19 +99,21 @@ def band(curves: Sequence[tuple[Sequence[float], Sequence[float | None]]]) -> di
     needed = max(2, math.ceil(len(curves) / 2))
     start = sorted(xs[0] for xs, _ in curves)[needed - 1]
     end = sorted(xs[-1] for xs, _ in curves)[-needed]
-    at = np.unique(np.concatenate([np.asarray(xs, dtype=float) for xs, _ in curves]))
-    at = np.asarray(thin(at[(at >= start) & (at <= end)].tolist(), MOST_BAND_POINTS))
-    if not at.size:
-        return {"xs": [], "ys": [], "low": [], "high": []}
+    every = np.unique(np.concatenate([np.asarray(xs, dtype=float) for xs, _ in curves]))
+    every = every[(every >= start) & (every <= end) & (_present(curves, every).sum(axis=0) >= 2)]
+    at = np.array(thin(every.tolist(), MOST_BAND_POINTS))
     values = np.array([np.interp(at, xs, np.array(ys, dtype=float)) for xs, ys in curves])
-    present: NDArray[np.bool_] = np.array([(at >= xs[0]) & (at <= xs[-1]) for xs, _ in curves])
-    found = np.full((3, at.size), np.nan)
-    for members in np.unique(present, axis=1).T:  # few: it changes only where a curve begins or ends
-        if members.sum() >= 2:
-            here = (present == members[:, None]).all(axis=0)
-            found[:, here] = percentile(values[members][:, here], (10, 50, 90))
+    present, found = _present(curves, at).T, np.empty((3, at.size))
+    for members in set(map(tuple, present)):  # few: they change only where a curve begins or ends
+        here = (present == members).all(axis=1)
+        found[:, here] = percentile(values[np.ix_(members, here)], (10, 50, 90))
     low, median, high = ([shorten(value) for value in row] for row in found.tolist())
     return {"xs": at.tolist(), "ys": median, "low": low, "high": high}
+
+
+def _present(curves: Curves, at: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(curves, points): which curves have begun and not ended at each point."""
+    return np.array([(at >= xs[0]) & (at <= xs[-1]) for xs, _ in curves])
 
 
 def thin(points: list[Any], most: int) -> list[Any]:

@@ -167,7 +167,7 @@ def facts(run: RunFiles) -> list[tuple[str, str]]:
         ("episodes", _number(last["episodes"])),
         ("timesteps", _number(last["timesteps"])),
         ("time, with evaluations", duration(last["seconds"])),
-        ("training steps per second", _number(mean_speed(run.records))),
+        ("training steps/s", _number(mean_speed(run.records))),
     ]
 
 

@@ -17,6 +17,7 @@ from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
 from ars.tasks import Rollout, locomotion
 from ars.tasks.gymnasium import GymnasiumTask, make_env
+from ars.video.camera import FilmError
 from ars.video.framing import find_framing
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ def task_of(policy: LinearPolicy, task: str | None) -> str:
 
 def _watched(name: str, watch: Watcher, render_mode: str | None) -> "_WatchedTask | WatchedRobot":
     """The task, which calls the watcher during its rollout."""
+    if name == "lqr":
+        raise FilmError("lqr has no pictures: it is a linear system without a body.")
     careful = _careful(name, watch)
     robot = locomotion.find(name) if ":" in name else None
     if robot is None:
