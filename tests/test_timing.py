@@ -17,7 +17,7 @@ def test_durations_have_their_two_largest_units(seconds: float, words: str) -> N
     assert duration(seconds) == words
 
 
-def record(timesteps: int, seconds: float, **more: float) -> dict[str, float]:
+def record(timesteps: int, seconds: float, **more: float | None) -> dict[str, float | None]:
     return {"timesteps": timesteps, "seconds": seconds, **more}
 
 
@@ -38,6 +38,7 @@ def test_speed_of_records_without_train_seconds_leaves_evaluations_out() -> None
     assert mean_speed(records) == 150.0
     every = [record(100, 1.0, eval_mean=1.0), record(200, 3.0, eval_mean=1.0)]  # nothing else to go by
     assert mean_speed(every) == 50.0
+    assert mean_speed([record(0, 0.0), record(100, 1.0, train_seconds=None)]) == 100.0
 
 
 def test_speed_is_unknown_without_time() -> None:
