@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ars.executors import Batch
 from ars.noise import Key, environment_seed
 from ars.presets import robot_of
+from ars.sessions import new_session, resume_session
 from ars.stopping import Stop
 from ars.tasks import make
-from ars.sessions import new_session, resume_session
 from ars.training import training_batch
 from ars.versions import versions
 

@@ -16,11 +16,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-from ars.searches.ars import VARIANTS
 from ars.executors import cores
 from ars.executors.processes import end_with_parent
 from ars.noise import Key, Stream, generator
 from ars.presets import GRIDS, Preset, grid
+from ars.searches.ars import VARIANTS
 
 EPISODES = {"Swimmer": 200, "Hopper": 3000, "HalfCheetah": 800, "Walker2d": 2000, "Ant": 600, "Humanoid": 2000}
 POINTS = {"Swimmer": 8, "Hopper": 8, "HalfCheetah": 6, "Walker2d": 4, "Ant": 4, "Humanoid": 4}

@@ -5,9 +5,9 @@ import tempfile
 from pathlib import Path
 
 from ars.executors import make_executor
+from ars.sessions import Session, resume_session
 from ars.stopping import Stop
 from ars.tasks import make
-from ars.sessions import Session, resume_session
 from benchmarks.workload import Work
 
 

@@ -351,7 +351,7 @@ def test_a_hostile_run_is_only_text(opened: Opened, runs: list[Path], tmp_path: 
     saved["task"][evil] = evil
     saved["task"]["__proto__"] = {"constructor": evil}
     saved["task"]["observation"] = {"dict": [[evil, {"shape": [17]}]]}
-    saved["versions"][evil] = evil
+    saved["sessions"][-1]["versions"][evil] = evil
     (folder / "config.json").write_text(json.dumps(saved))
     out = tmp_path / "r.html"
     write_report([read_run(folder), read_run(runs[1])], out, seconds=0)

@@ -156,13 +156,13 @@ def test_the_heat_map_is_m_over_sigma(runs: list[Path]) -> None:
 
 def test_every_setting_is_there(runs: list[Path]) -> None:
     found = {(where, name): value for where, name, value in settings(read_run(runs[2]))}
-    assert found["configuration", "alpha"] == "0.02"
+    assert found["configuration", "search.alpha"] == "0.02"
     assert found["configuration", "seed"] == "2"
     assert found["stops at", "iterations"] == "12"
     assert found["task", "locomotion.frame_skip"] == "5"
     saved = json.loads((runs[2] / "config.json").read_text())
     assert {name for where, name in found if where == "configuration"} == set(saved["config"])
-    assert {name for where, name in found if where == "versions"} == set(saved["versions"])
+    assert {name for where, name in found if where == "versions"} == set(saved["sessions"][-1]["versions"])
 
 
 def test_commands_make_the_run_again(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ars.records import SHARED
 from ars.statistics import percentile
 from ars.timing import steps_per_second, training_spent
 
