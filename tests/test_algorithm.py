@@ -80,7 +80,7 @@ def _iteration(monkeypatch: pytest.MonkeyPatch, variant: str, deltas: list[list[
         task="one-step", variant=variant, alpha=0.25, nu=0.5, N=len(deltas), b=b, H=1, shift=0.0, eval_every=0
     )
     state = State(3, np.array([[1.0, 2.0]]), seen, 0, 0)
-    records = training.iterate(config, state, SerialExecutor(OneStep()), {"H": 1})
+    records = training.iterate(config, state, SerialExecutor(OneStep), {"H": 1})
     return next(iter(records))
 
 

@@ -17,7 +17,7 @@ from ars.noise import Key, Stream, direction, environment_seed
 from ars.policy import LinearPolicy
 from ars.records import Record
 from ars.runs import Run
-from ars.tasks import make
+from ars.tasks import factory, make
 from ars.training import evaluate, run_evaluation
 
 DRIFT = "small_envs:Drift"
@@ -292,7 +292,7 @@ def test_the_evaluated_policy_is_the_saved_one(variant: str, tmp_path: Path) -> 
     for file, j in (("policy.npz", 6), ("best.npz", best)):
         policy = LinearPolicy.load(tmp_path / "run" / file)
         again = run_evaluation(
-            policy, SerialExecutor(make(DRIFT)), episodes=7, H=1000, seed=5, j=j, stream=Stream.EVALUATION
+            policy, SerialExecutor(factory(DRIFT)), episodes=7, H=1000, seed=5, j=j, stream=Stream.EVALUATION
         )
         assert again.rewards.tobytes() == evaluated[j].rewards.tobytes()
         assert again.steps.tolist() == evaluated[j].steps.tolist()

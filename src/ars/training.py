@@ -9,7 +9,7 @@ import math
 import shlex
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from ars.presets import make_config
 from ars.records import Evaluation, Record, State
 from ars.runs import Run, policy_task
 from ars.stopping import Stop
-from ars.tasks import make, measure_of
+from ars.tasks import factory, make, measure_of
 
 RULES = ("episodes", "timesteps", "minutes", "until")
 
@@ -168,16 +168,15 @@ def new_session(
     """A run from the start: the task's preset, with `settings` instead where given. `out` is its folder, or a
     function that chooses one."""
     with ExitStack() as on_failure:
-        made = make(task)
-        on_failure.callback(made.close)
-        definition = made.definition()
+        with closing(make(task)) as made:
+            definition = made.definition()
         config = make_config(task, **{"H": made.H, "shift": made.survival_bonus, **_given(settings)})
         if made.time_limit is not None and made.time_limit < config.H:
             raise SettingError(f"H = {config.H} is longer than {task} lasts: choose H from 1 to {made.time_limit}.")
         if stop.until is not None and not config.eval_every:
             raise SettingError(f"until = {stop.until:g} needs evaluations, and eval_every = 0 has none.")
         check_table_size(config.table_size, made.p, made.n)
-        crew = make_executor(made, workers, kind=executor, address=address)
+        crew = make_executor(factory(task), workers, kind=executor, address=address)
         on_failure.callback(crew.close)
         folder = out(config) if callable(out) else out
         run = None if folder is None else Run.create(Path(folder), config, definition, stop)
@@ -203,11 +202,11 @@ def old_session(
             raise SettingError(f"This run imports code of yours: confirm it with --task {shlex.quote(name)}.")
         if task not in (None, name):
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
-        made = make(name)
-        on_failure.callback(made.close)
-        if json.loads(json.dumps(made.definition())) != run.definition:
+        with closing(make(name)) as made:
+            definition = made.definition()
+        if json.loads(json.dumps(definition)) != run.definition:
             raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
-        crew = make_executor(made, workers, kind=executor, address=address)
+        crew = make_executor(factory(name), workers, kind=executor, address=address)
         on_failure.callback(crew.close)
         run.mend()
         if stop:
@@ -271,21 +270,14 @@ def evaluate(
         raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {shlex.quote(name)}.")
     episodes = whole_number("episodes", episodes, 1, LARGEST["eval_episodes"])
     seed = whole_number("seed", seed, 0, LARGEST["seed"])
-    made = make(name)
-    try:
+    with closing(make(name)) as made:
         if (policy.p, policy.n) != (made.p, made.n):
             raise SettingError(
                 f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
                 f"it was made for {policy.task.get('name', 'another task')}."
             )
-        executor = make_executor(made, workers)
-    except BaseException:
-        made.close()
-        raise
-    try:
+    with closing(make_executor(factory(name), workers)) as executor:
         return run_evaluation(policy, executor, episodes=episodes, H=made.H, seed=seed, j=0, stream=Stream.TEST)
-    finally:
-        executor.close()
 
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:

@@ -25,20 +25,20 @@ from ars.executors.threads import ThreadExecutor
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import Key, Stream, direction
 from ars.policy import LinearPolicy
-from ars.tasks import Rollout, make
+from ars.tasks import Rollout, factory, make
 
 
 def serial(name: str, workers: int) -> Executor:
-    return SerialExecutor(make(name))
+    return SerialExecutor(factory(name))
 
 
 def threads(name: str, workers: int) -> Executor:
     """With plain-Python tasks too: they gain no speed, but must lose no bits."""
-    return ThreadExecutor(make(name), [make(name) for _ in range(workers - 1)])
+    return ThreadExecutor(factory(name), workers)
 
 
 def processes(name: str, workers: int) -> Executor:
-    return ProcessExecutor(make(name), workers)
+    return ProcessExecutor(factory(name), workers)
 
 
 def batch_of(name: str, *, size: int = 5, H: int = 40, gather: bool = True, evaluation: bool = False) -> Batch:
@@ -194,11 +194,11 @@ import numpy as np
 from ars.executors import Batch
 from ars.executors.processes import ProcessExecutor
 from ars.noise import Stream
-from ars.tasks import make
+from ars.tasks import factory
 if __name__ == "__main__":
     M, mu, sigma = np.zeros((2, 3)), np.zeros(3), np.ones(3)
     batch = Batch(M, mu, sigma, 0.1, 2, (1, -1), Stream.TRAINING, 0, 0, 10, 0.0, False)
-    ProcessExecutor(make("small_envs:TellsPid"), 2).run(batch)
+    ProcessExecutor(factory("small_envs:TellsPid"), 2).run(batch)
 """
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
@@ -218,7 +218,7 @@ def test_a_worker_ends_after_the_import_of_glfw(tmp_path: Path) -> None:
     )
     script = """
 import multiprocessing, time
-from ars.executors.processes import end_with_parent
+from ars.workers import end_with_parent
 def work():
     end_with_parent()
     import glfw
@@ -261,7 +261,7 @@ def test_workers_use_one_thread_each() -> None:
 )
 def test_make_executor(name: str, workers: int, kind: type) -> None:
     """Threads where rollouts run without the GIL, processes elsewhere."""
-    executor = make_executor(make(name), workers)
+    executor = make_executor(factory(name), workers)
     assert type(executor) is kind
     executor.close()
 
@@ -269,5 +269,5 @@ def test_make_executor(name: str, workers: int, kind: type) -> None:
 @pytest.mark.parametrize("workers", [0, -1, 1.0, 2.5, True, False, "2", None, 10**6, float("nan"), [2]])
 def test_bad_numbers_of_workers_are_a_sentence(workers: Any) -> None:
     with pytest.raises(SettingError) as error:
-        make_executor(make("CartPole-v1"), workers)
+        make_executor(factory("CartPole-v1"), workers)
     assert f"workers = {workers!r}" in str(error.value)

@@ -15,7 +15,7 @@ from ars.cli.common import OTHER, Address, Quiet, Where, Whole, Workers, app, ex
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
-    from ars.experiments.engine import Order, Outcome
+    from ars.experiments.engine import Job, Outcome
     from ars.experiments.run_specs import Plan
     from ars.experiments.sweep import Row
     from ars.paper.reproduce import Request
@@ -49,26 +49,26 @@ class Crew:
                 raise SettingError(f"minutes = {minutes:g} must be larger than 0.")
 
     def run(
-        self, orders: "Sequence[Order]", *, minutes: float | None = None, known: "Mapping[Plan, float] | None" = None
+        self, work: "Sequence[Job]", *, minutes: float | None = None, known: "Mapping[Plan, float] | None" = None
     ) -> "list[Outcome]":
         """Run what is not done yet, with a display; an interruption leaves everything saved. `known` are the costs, if
         they were measured before."""
         from ars.experiments.cost import costs
         from ars.experiments.display import display
-        from ars.experiments.engine import run_all, run_all_on_ray, to_do
+        from ars.experiments.engine import run_all, to_do
 
-        jobs = self.cores()
-        orders = to_do(orders)
-        if not orders:
+        workers = self.cores()
+        work = to_do(work)
+        if not work:
             return []
         outcomes = []
-        plans = [order.plan for order in orders]
+        plans = [job.plan for job in work]
         weights = costs(plans) if known is None else {plan: known[plan] for plan in plans}
         with signals(), display(weights, quiet=self.quiet) as shown:
-            if self.executor == "ray":
-                ended = run_all_on_ray(orders, jobs=self.jobs, address=self.address)
-            else:
-                ended = run_all(orders, jobs=jobs, watch=shown.watch, minutes=minutes)
+            watch = shown.watch if self.executor == "local" else None  # Ray does not say which of them wait for a CPU
+            ended = run_all(
+                work, workers=workers, executor=self.executor, address=self.address, watch=watch, minutes=minutes
+            )
             with closing(ended):
                 for outcome in ended:
                     outcomes.append(outcome)
@@ -186,7 +186,7 @@ def sweep(
     try:
         drawn = f", drawn from [0, {below}) by master seed {master_seed}" if seed_list is None else ""
         print(f"Seeds {', '.join(map(str, chosen))}{drawn}.")
-        outcomes = crew.run(tuning.orders())
+        outcomes = crew.run(tuning.jobs())
         curves, problems = tuning.results()
         _print_left_out(problems)
         rows, spent = ranking(curves, tuning.goal, len(chosen), tuning.points()), rollouts(curves)
@@ -195,7 +195,7 @@ def sweep(
         print(f"Rollouts: {spent[0]} of training, {spent[1]} of evaluation. The table is {tuning.folder}/sweep.csv.")
         if others and curves:  # a run that failed counts as one that never arrived
             final = tuning.final(rows[0].point, others)
-            outcomes += crew.run(final.orders())
+            outcomes += crew.run(final.jobs())
             curves, _ = final.results()  # what could not be read has been said
             rows, used = ranking(curves, tuning.goal, len(others), final.points()), rollouts(curves)
             write_atomic(tuning.folder / "final.csv", table(rows).encode())
@@ -240,7 +240,7 @@ def reproduce(
     It says what the missing runs cost on this machine, runs them, and draws what is there with the published values
     beside. Runs that are in the results already are not repeated; another --out with another --runs starts afresh.
     """
-    from ars.experiments.engine import Order, collect
+    from ars.experiments.engine import Job, collect
     from ars.paper import reproduce as again
 
     listed = None if seed_list is None else _seeds(seeds, seed_list)
@@ -266,7 +266,7 @@ def reproduce(
         if dry_run:
             return 0
         try:
-            outcomes = crew.run([Order(plan, runs, out / "runs") for plan in todo], minutes=minutes, known=known)
+            outcomes = crew.run([Job(plan, runs, out / "runs") for plan in todo], minutes=minutes, known=known)
         except KeyboardInterrupt as interrupt:
             print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)

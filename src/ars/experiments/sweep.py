@@ -16,7 +16,7 @@ from ars import statistics
 from ars.config import VARIANTS, finite_number, whole_number
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
-from ars.experiments.engine import Order
+from ars.experiments.engine import Job
 from ars.experiments.run_specs import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, found
 from ars.files import safe_name
 from ars.presets import Preset, default_variant, grid, preset, robot_of
@@ -85,8 +85,8 @@ class Study:
             for point in chosen
         ]
 
-    def orders(self) -> list[Order]:
-        return [Order(plan, self.folder / "runs", self.folder / "curves") for plan in self.plans()]
+    def jobs(self) -> list[Job]:
+        return [Job(plan, self.folder / "runs", self.folder / "curves") for plan in self.plans()]
 
     def results(self) -> tuple[list[Curve], list[str]]:
         """Those of its runs that are there, up to its cap and threshold; a sentence for each file that is damaged."""

@@ -43,7 +43,7 @@ class RandomSearch:
             seed=seed,
         )  # fmt: skip
         task = LqrTask(problem, H=self.H, common_noise=self.common_noise)
-        executor, state = SerialExecutor(task), State.initial(problem.p, problem.n)
+        executor, state = SerialExecutor(lambda: task), State.initial(problem.p, problem.n)
         costs: list[float] = []
         try:
             for t in timesteps:
