@@ -36,7 +36,7 @@ def make_executor(
         return RayExecutor(factory, workers, address)
     if address is not None:
         raise SettingError(f"address = {address!r} is for the executor ray.")
-    if not isinstance(kind, str) and callable(getattr(kind, "run", None)) and callable(getattr(kind, "close", None)):
+    if not isinstance(kind, str | type) and all(callable(getattr(kind, name, None)) for name in ("run", "close")):
         return kind
     if kind != "local":
         raise SettingError(
