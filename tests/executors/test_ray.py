@@ -20,11 +20,11 @@ import ars
 from ars.errors import ArsError, SettingError, TaskError, WorkerError
 from ars.executors import Batch, Rollouts, SerialExecutor, make_executor, run_block
 from ars.noise import Stream
-from ars.tasks import make
-from linux_processes import LOOPBACK, descendants, listening
+from ars.tasks import factory, make
+from linux_processes import LOOPBACK, alive, descendants, listening
 
 ray = pytest.importorskip("ray")
-from ars.executors.ray import Block, Plan, RayExecutor, connect, pack, put_together, run_many, unpack  # noqa: E402
+from ars.executors.ray import Block, BlockScheduler, RayExecutor, connect, pack, put_together, run_many, unpack  # noqa: E402
 
 ARS = str(Path(sys.executable).with_name("ars"))
 TESTS = str(Path(__file__).parents[1])
@@ -48,7 +48,7 @@ def bits(rollouts: Rollouts) -> tuple[bytes, ...]:
 
 
 def expected(name: str, batch: Batch) -> tuple[bytes, ...]:
-    executor = SerialExecutor(make(name))
+    executor = SerialExecutor(factory(name))
     try:
         return bits(executor.run(batch))
     finally:
@@ -60,12 +60,12 @@ def expected(name: str, batch: Batch) -> tuple[bytes, ...]:
 
 def cut(batch: Batch, workers: list[int], losses: float = 0.0) -> list[Block]:
     """What workers with these threads get if they ask in random order and some of them die."""
-    plan, rng = Plan(batch, sum(workers)), np.random.default_rng(batch.size)
+    blocks_left, rng = BlockScheduler(batch, sum(workers)), np.random.default_rng(batch.size)
     blocks = []
-    while plan:
-        block = plan.take(workers[rng.integers(len(workers))])
+    while blocks_left:
+        block = blocks_left.take(workers[rng.integers(len(workers))])
         if rng.random() < losses:
-            plan.give_back(block)
+            blocks_left.give_back(block)
         else:
             blocks.append(block)
     return blocks
@@ -149,7 +149,7 @@ def executor_of(cluster: Any) -> Iterator[Callable[[str], RayExecutor]]:
     made: list[RayExecutor] = []
 
     def start(name: str) -> RayExecutor:
-        made.append(RayExecutor(make(name), 1, cluster.address))
+        made.append(RayExecutor(factory(name), 1, cluster.address))
         return made[-1]
 
     yield start
@@ -386,13 +386,6 @@ def is_agent(pid: int) -> bool:
     return True
 
 
-def alive(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 # -- settings --------------------------------------------------------------------------------------------------------
 
 
@@ -407,7 +400,7 @@ def alive(pid: int) -> bool:
 )
 def test_addresses_where_there_is_no_cluster(address: str, words: str) -> None:
     with pytest.raises(ArsError, match=words) as error:
-        make_executor(make(DRIFT), 1, kind="ray", address=address)
+        make_executor(factory(DRIFT), 1, kind="ray", address=address)
     assert "\n" not in str(error.value)
     assert not ray.is_initialized()
 
@@ -433,7 +426,7 @@ def test_a_connection_of_the_users_own_is_left_alone(cluster: Any) -> None:
     ray.init(address=cluster.address, log_to_driver=False)
     try:
         assert not connect(2, None)
-        executor = RayExecutor(make(DRIFT), 2, None)
+        executor = RayExecutor(factory(DRIFT), 2, None)
         batch = batch_of(DRIFT)
         assert bits(executor.run(batch)) == expected(DRIFT, batch)
         executor.close()

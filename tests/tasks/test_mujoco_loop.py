@@ -13,7 +13,7 @@ from ars.executors import Batch, Rollouts, SerialExecutor, make_executor
 from ars.executors.threads import ThreadExecutor
 from ars.noise import Key, Stream, environment_seed
 from ars.policy import LinearPolicy
-from ars.tasks import locomotion, make, mujoco_loop, paper_envs
+from ars.tasks import factory, locomotion, make, mujoco_loop, paper_envs
 from ars.tasks.mujoco_loop import MujocoTask
 
 NAMES = sorted(locomotion.TASKS)
@@ -162,9 +162,9 @@ def test_threads_give_the_same_bits(name: str) -> None:
     task = make(name)
     assert isinstance(task, MujocoTask)
     batch = _batch(task)
-    expected = SerialExecutor(make(name, compiled=False)).run(batch)
+    expected = SerialExecutor(lambda: make(name, compiled=False)).run(batch)
     for workers in (1, 2, 4):
-        executor = make_executor(make(name), workers)
+        executor = make_executor(factory(name), workers)
         assert isinstance(executor, ThreadExecutor) == (workers > 1)
         _same(executor.run(batch), expected)
         executor.close()
@@ -178,7 +178,7 @@ import numpy as np
 from ars.executors import make_executor, Batch
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
-from ars.tasks import make
+from ars.tasks import factory, make
 for name in ("HalfCheetah-v5", "Ant-v1"):
     found = []
     for compiled in (True, False):
@@ -192,7 +192,7 @@ for name in ("HalfCheetah-v5", "Ant-v1"):
     assert found[0] == found[1] and not found[0][1] and found[0][0] < 1000, found
     M = np.full((task.p, task.n), 1e7)
     batch = Batch(M, np.zeros(task.n), np.ones(task.n), 0.1, 4, (1, -1), Stream.TRAINING, 1, 0, 100, 0.0, False)
-    assert np.isnan(make_executor(make(name), 2).run(batch).rewards).all()
+    assert np.isnan(make_executor(factory(name), 2).run(batch).rewards).all()
 """
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
