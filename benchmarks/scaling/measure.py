@@ -133,14 +133,14 @@ def best_of(repetitions: int, call: Callable[[], object], clock: Callable[[], fl
 def fake(batch: Batch) -> Rollouts:
     """Rollouts of the right shape."""
     rng = np.random.default_rng(0)
-    shape, n = (batch.size, len(batch.signs)), batch.M.shape[1]
+    shape, n = (batch.size, len(batch.signs)), batch.n
     moments = Moments(np.array(20, dtype=np.int64), rng.standard_normal(n), rng.random(n))
     return Rollouts(rng.standard_normal(shape), np.full(shape, 20, dtype=np.int64), moments)
 
 
 def merge_seconds(batch: Batch) -> float:
     """The driver's unpacking and merging of one block, where there are many."""
-    n, gather = batch.M.shape[1], batch.gather
+    n, gather = batch.n, batch.gather
     content = pack(fake(replace(batch, size=1)), gather)
     blocks = [Block(k, k + 1, batch.signs) for k in range(batch.size)]
     seconds = best_of(5, lambda: put_together(batch, [(block, unpack(content, block, n, gather)) for block in blocks]))

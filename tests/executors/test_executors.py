@@ -12,9 +12,7 @@ import pytest
 
 from ars.errors import SettingError, TaskError, WorkerError
 from ars.executors import (
-    Batch,
     Executor,
-    Rollouts,
     SerialExecutor,
     assemble,
     join,
@@ -27,6 +25,8 @@ from ars.moments import Moments, merge_tree, stack
 from ars.noise import Key, Stream, direction
 from ars.policy import LinearPolicy
 from ars.tasks import Rollout, factory, make
+from batches import batch as make_batch
+from batches import batch_of, bits
 
 
 def serial(name: str, workers: int) -> Executor:
@@ -40,22 +40,6 @@ def threads(name: str, workers: int) -> Executor:
 
 def processes(name: str, workers: int) -> Executor:
     return ProcessExecutor(factory(name), workers)
-
-
-def batch_of(name: str, *, size: int = 5, H: int = 40, gather: bool = True, evaluation: bool = False) -> Batch:
-    """Directions around a small random policy."""
-    task = make(name)
-    rng = np.random.default_rng(3)
-    M, mu, sigma = 0.01 * rng.standard_normal((task.p, task.n)), rng.standard_normal(task.n), np.ones(task.n)
-    task.close()
-    if evaluation:
-        return Batch(M, mu, sigma, 0.0, size, (0,), Stream.EVALUATION, 11, 4, H, 0.0, False)
-    return Batch(M, mu, sigma, 0.05, size, (1, -1), Stream.TRAINING, 11, 4, H, 0.5, gather)
-
-
-def bits(rollouts: Rollouts) -> tuple[bytes, ...]:
-    m = rollouts.moments
-    return tuple(np.asarray(a).tobytes() for a in (rollouts.rewards, rollouts.steps, m.count, m.mean, m.m2))
 
 
 # -- the same bits ---------------------------------------------------------------------------------------------------
@@ -140,7 +124,7 @@ def test_directions_with_a_non_finite_rollout_enter_no_statistics(kind: Callable
 def test_a_reward_that_is_not_finite_counts_as_such() -> None:
     """Even if a task forgets to say so."""
     nothing = Moments.from_sums(1, np.ones(1), np.zeros(1), np.zeros(1))
-    batch = Batch(np.zeros((1, 1)), np.zeros(1), np.ones(1), 1.0, 2, (1, -1), Stream.TRAINING, 0, 0, 1, 0.0, True)
+    batch = make_batch(np.zeros((1, 1)), np.zeros(1), np.ones(1), nu=1.0, size=2, H=1, gather=True)
     rollouts = assemble(batch, [Rollout(r, 1, nothing, True) for r in (1.0, np.inf, 2.0, 3.0)])
     assert rollouts.moments.count == 2
 
@@ -194,11 +178,11 @@ sys.path.insert(0, {tests!r})
 import numpy as np
 from ars.executors import Batch
 from ars.executors.processes import ProcessExecutor
-from ars.noise import Stream
 from ars.tasks import factory
+from batches import batch as make_batch
 if __name__ == "__main__":
     M, mu, sigma = np.zeros((2, 3)), np.zeros(3), np.ones(3)
-    batch = Batch(M, mu, sigma, 0.1, 2, (1, -1), Stream.TRAINING, 0, 0, 10, 0.0, False)
+    batch = make_batch(M, mu, sigma, nu=0.1, size=2, H=10)
     ProcessExecutor(factory("small_envs:TellsPid"), 2).run(batch)
 """
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

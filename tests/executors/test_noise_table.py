@@ -17,12 +17,13 @@ from ars.errors import SettingError
 from ars.executors import Batch, SerialExecutor
 from ars.executors.processes import ProcessExecutor
 from ars.executors.threads import ThreadExecutor
-from ars.noise import SharedTable, Stream, direction, draw_table, forget_tables, table
+from ars.noise import SharedTable, direction, draw_table, forget_tables, table
 from ars.presets import DEFAULT_TABLE_SIZE
 from ars.records import Record
 from ars.runs import read_config
 from ars.tasks import factory
 from ars.training import make_config
+from batches import batch as make_batch
 
 DRIFT = "small_envs:Drift"
 SIZE = 1000
@@ -86,7 +87,7 @@ def test_threads_share_one_table_that_closing_frees() -> None:
 
 def a_batch(size: int = 6) -> Batch:
     M, mu, sigma = np.zeros((2, 3)), np.zeros(3), np.ones(3)
-    return Batch(M, mu, sigma, 0.1, size, (1, -1), Stream.TRAINING, 11, 4, 12, 0.0, True, table_size=SIZE)
+    return make_batch(M, mu, sigma, nu=0.1, size=size, H=12, gather=True, table_size=SIZE)
 
 
 def test_same_bits_for_every_executor() -> None:

@@ -18,9 +18,9 @@ import pytest
 
 import ars
 from ars.errors import ArsError, SettingError, TaskError, WorkerError
-from ars.executors import Batch, Rollouts, SerialExecutor, make_executor, run_block
-from ars.noise import Stream
+from ars.executors import Batch, SerialExecutor, make_executor, run_block
 from ars.tasks import factory, make
+from batches import batch_of, bits
 from linux_processes import LOOPBACK, alive, descendants, listening
 
 ray = pytest.importorskip("ray")
@@ -30,21 +30,6 @@ ARS = str(Path(sys.executable).with_name("ars"))
 TESTS = str(Path(__file__).parents[1])
 DRIFT = "small_envs:Drift"
 SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
-
-
-def batch_of(name: str, *, size: int = 5, H: int = 40, gather: bool = True, evaluation: bool = False) -> Batch:
-    task = make(name)
-    rng = np.random.default_rng(3)
-    M, mu, sigma = 0.01 * rng.standard_normal((task.p, task.n)), rng.standard_normal(task.n), np.ones(task.n)
-    task.close()
-    if evaluation:
-        return Batch(M, mu, sigma, 0.0, size, (0,), Stream.EVALUATION, 11, 4, H, 0.0, False)
-    return Batch(M, mu, sigma, 0.05, size, (1, -1), Stream.TRAINING, 11, 4, H, 0.5, gather)
-
-
-def bits(rollouts: Rollouts) -> tuple[bytes, ...]:
-    m = rollouts.moments
-    return tuple(np.asarray(a).tobytes() for a in (rollouts.rewards, rollouts.steps, m.count, m.mean, m.m2))
 
 
 def expected(name: str, batch: Batch) -> tuple[bytes, ...]:
