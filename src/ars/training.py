@@ -6,7 +6,6 @@ a saved state.
 
 import json
 import math
-import shlex
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -27,6 +26,7 @@ from ars.records import Evaluation, Record, State
 from ars.runs import Run, policy_task
 from ars.stopping import Stop
 from ars.tasks import make, measure_of
+from ars.tasks.user_code import confirmed
 
 RULES = ("episodes", "timesteps", "minutes", "until")
 
@@ -199,9 +199,7 @@ def old_session(
         run = Run.open(Path(out), mend=False)
         on_failure.callback(run.release)
         name = run.config.task
-        if ":" in name and task is None:
-            raise SettingError(f"This run imports code of yours: confirm it with --task {shlex.quote(name)}.")
-        if task not in (None, name):
+        if confirmed(name, task, "This run") != name:
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
         made = make(name)
         on_failure.callback(made.close)
@@ -264,11 +262,7 @@ def evaluate(
     policy: LinearPolicy, task: str | None = None, *, episodes: int = 100, seed: int = 0, workers: int = 1
 ) -> Evaluation:
     """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon."""
-    name = task or policy.task.get("name")
-    if not isinstance(name, str):
-        raise SettingError("This policy does not say which task it is for: name one with --task.")
-    if ":" in name and task is None:
-        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {shlex.quote(name)}.")
+    name = confirmed(policy.task.get("name"), task, "This policy")
     episodes = whole_number("episodes", episodes, 1, LARGEST["eval_episodes"])
     seed = whole_number("seed", seed, 0, LARGEST["seed"])
     made = make(name)

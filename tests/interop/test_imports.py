@@ -20,8 +20,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ars.errors import ArsError, FileError, SettingError
-from ars.interop.imports import import_policy, open_policy, read_foreign
+from ars.interop.imports import import_policy, read_foreign
 from ars.interop.pickles import MOST_OPCODES, PickleError, read_pickle
+from ars.policies import open_policy
 from ars.policy import LinearPolicy
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

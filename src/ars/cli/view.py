@@ -39,7 +39,7 @@ def watch(
     POLICY is a file, a run folder (its best policy), or the name of a policy that comes with ars. What you see is the
     first episode of `ars evaluate` with the same seed, in real time.
     """
-    from ars.interop.imports import open_policy
+    from ars.policies import open_policy
     from ars.video.camera import check_opengl
     from ars.video.episode import task_of
     from ars.video.viewer import has_display, show
@@ -123,8 +123,8 @@ def gallery(
     POLICIES are what `ars watch` takes; without any, all that come with ars.
     """
     from ars import policies as shipped
-    from ars.interop.imports import open_policy
     from ars.page.page import gallery_names, write_gallery
+    from ars.policies import open_policy
     from ars.video.camera import check_opengl
 
     check_opengl()

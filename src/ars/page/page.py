@@ -24,7 +24,8 @@ from ars.files import write_atomic
 from ars.page.gait import gait
 from ars.policy import LinearPolicy
 from ars.run_files import RunFiles
-from ars.tasks.axis_names import labels
+from ars.tasks.axis_names import name_axes
+from ars.tasks.user_code import task_flag
 from ars.versions import versions
 
 SCRIPTS = ("elements.js", "numbers.js", "chart.js", "gait.js", "heat_map.js", "report.js", "gallery.js", "main.js")
@@ -214,11 +215,11 @@ def _policy(run: RunFiles) -> dict[str, Any] | None:
     if run.policy is None:
         return None
     policy = run.policy
-    names = labels(run.config.task, run.definition, policy.n, policy.p)
+    names = name_axes(run.config.task, run.definition, policy.n, policy.p)
     return {
         "file": run.policy_file,
         "rows": list(names.rows),
-        "blocks": [{"title": block.title, "columns": list(block.columns)} for block in names.blocks],
+        "blocks": [{"title": kind.title, "columns": list(kind.names)} for kind in names.columns],
         "W": [[_short(value, 4) for value in row] for row in policy.W.tolist()],
         "M": [[_short(value, 4) for value in row] for row in policy.M.tolist()],
         "ignored": np.flatnonzero(np.isinf(policy.sigma)).tolist(),
@@ -261,7 +262,7 @@ def commands(run: RunFiles) -> list[tuple[str, str]]:
         *(word for name, value in flags.items() for word in (f"--{name}", str(value))),
     ]
     folder = str(run.path)
-    own = ["--task", config.task] if ":" in config.task else []
+    own = shlex.split(task_flag(config.task))
     found = [("train it again", words), ("go on", ["ars", "resume", folder, "--minutes", "10", *own])]
     if run.policy_file:
         file = str(run.path / run.policy_file)
