@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Opened, until
 
 from ars.page.gait import gait
 from ars.page.page import page as html
 from ars.page.page import report_data, write_gallery, write_page, write_report
 from ars.run_files import read_run
+from browser import Opened, until
 from small_runs import small_policy
 
 CHEETAH = ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
