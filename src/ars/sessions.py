@@ -4,7 +4,6 @@
 """
 
 import json
-import shlex
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ars.searches import Search
 from ars.settings import whole_number
 from ars.stopping import Stop
 from ars.tasks import factory, make, measure_of
+from ars.tasks.user_code import confirmed
 from ars.training import evaluated, evaluation_batch, iterate
 from ars.warm_start import WarmStart, warm_start_of
 
@@ -129,9 +129,7 @@ def resume_session(
         run = Run.open(Path(out), mend=False)
         on_failure.callback(run.release)
         name = run.config.task
-        if ":" in name and task is None:
-            raise SettingError(f"This run imports code of yours: confirm it with --task {shlex.quote(name)}.")
-        if task not in (None, name):
+        if confirmed(name, task, "This run") != name:
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
         with closing(make(name)) as made:
             if json.loads(json.dumps(made.definition())) != run.definition:
@@ -173,7 +171,7 @@ def train(
     stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
     session = new_session(
         task, {"search": search, "seed": seed, **overrides}, workers=workers, stop=stop, out=out, executor=executor,
-        address=address, start=warm_start_of(start, start_weight),
+        address=address, start=warm_start_of(start, start_weight, task),
     )  # fmt: skip
     return session.records()
 
@@ -202,11 +200,7 @@ def evaluate(
     policy: LinearPolicy, task: str | None = None, *, episodes: int = 100, seed: int = 0, workers: int = 1
 ) -> Evaluation:
     """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon."""
-    name = task or policy.task.get("name")
-    if not isinstance(name, str):
-        raise SettingError("This policy does not say which task it is for: name one with --task.")
-    if ":" in name and task is None:
-        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {shlex.quote(name)}.")
+    name = confirmed(policy.task.get("name"), task, "This policy")
     episodes = whole_number("episodes", episodes, 1, LARGEST_EVALUATION)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     with closing(make(name)) as made:
