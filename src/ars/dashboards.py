@@ -1,7 +1,7 @@
 """Records for other people's dashboards: TensorBoard event files, Weights & Biases. They only look.
 
-The tags are stable-baselines3's where it has one, and the step is the number of training timesteps. A sink that fails
-is mentioned once and left out; training goes on.
+The tags are stable-baselines3's where it has one, and the step is the number of training timesteps. A dashboard that
+fails is mentioned once and left out; training goes on.
 """
 
 import math
@@ -17,31 +17,33 @@ from ars.config import Config
 from ars.errors import SettingError
 from ars.files import one_line, read_bytes, write_atomic
 from ars.records import Record, State
+from ars.timing import SpeedMeter
 
 
-class Sink(Protocol):
+class Dashboard(Protocol):
     def write(self, values: dict[str, float], step: int) -> None: ...
 
     def close(self) -> None: ...
 
 
-def scalars(record: Record, before: State) -> dict[str, float]:
+THEIR_NAMES = {"sigma_R": "rollout/return_std"}  # what stable-baselines3 calls a search's telemetry
+
+
+def scalars(record: Record, speed: float | None) -> dict[str, float]:
     """Tag → value for one iteration; what is not finite is left out."""
-    episodes, timesteps = record.episodes - before.episodes, record.timesteps - before.timesteps
     values: dict[str, float | None] = {
         "rollout/ep_rew_mean": record.reward_mean,
         "rollout/ep_rew_max": record.reward_max,
-        "rollout/ep_len_mean": timesteps / episodes if episodes else None,
-        "rollout/return_std": record.sigma_R,
+        "rollout/ep_len_mean": record.length_mean,
         "time/iterations": record.iteration,
         "time/episodes": record.episodes,
         "time/total_timesteps": record.timesteps,
         "time/time_elapsed": record.seconds,
-        "time/fps": record.timesteps / record.seconds if record.seconds else None,
-        "train/sigma_R": record.sigma_R,
-        "train/update_norm": record.update_norm,
+        "time/fps": speed,
         "train/dropped": record.dropped,
     }
+    values |= {f"train/{name}": value for name, value in record.telemetry.items()}
+    values |= {tag: record.telemetry[name] for name, tag in THEIR_NAMES.items() if name in record.telemetry}
     if record.evaluation:
         summary = record.evaluation.summary()
         values |= {f"eval/{name}_reward": summary[name] for name in ("mean", "std", "min", "max")}
@@ -128,22 +130,21 @@ def check_installed(names: Sequence[str]) -> None:
             )
 
 
-class Sinks:
+class Dashboards:
     """All that were asked for, made at the first record, as long as they work."""
 
-    def __init__(self, makers: dict[str, Callable[[], Sink]], state: State, say: Callable[[str], None]) -> None:
-        self._makers, self._before, self._say = makers, state, say
-        self._open: dict[str, Sink] = {}
+    def __init__(self, makers: dict[str, Callable[[], Dashboard]], say: Callable[[str], None]) -> None:
+        self._makers, self._say, self._speed = makers, say, SpeedMeter()
+        self._open: dict[str, Dashboard] = {}
 
-    def write(self, record: Record) -> None:
+    def record(self, record: Record) -> None:
         for name in list(self._makers):
             with self._guard(name):
                 self._open[name] = self._makers.pop(name)()
-        values = scalars(record, self._before) if self._open else {}
-        self._before = record.state
-        for name, sink in list(self._open.items()):
+        values = scalars(record, self._speed.add(record)) if self._open else {}
+        for name, dashboard in list(self._open.items()):
             with self._guard(name):
-                sink.write(values, record.timesteps)
+                dashboard.write(values, record.timesteps)
 
     def close(self) -> None:
         for name in list(self._open):
@@ -157,21 +158,21 @@ class Sinks:
         except Exception as error:  # whatever the package, the disk or the network has
             reason = f"{type(error).__name__}: {one_line(error)}"
             self._say(f"Note: {name} failed and is left out from here on; training goes on ({reason}).")
-            if sink := self._open.pop(name, None):
+            if failed := self._open.pop(name, None):
                 with suppress(Exception):
-                    sink.close()
+                    failed.close()
 
 
 @contextmanager
-def sinks(
+def open_dashboards(
     names: Sequence[str], folder: Path, config: Config, state: State, *, say: Callable[[str], None]
-) -> Iterator[Sinks]:
-    """The named sinks (tensorboard, wandb) of a run folder, closed at the end whatever happens."""
-    makers: dict[str, Callable[[], Sink]] = {
+) -> Iterator[Dashboards]:
+    """The named dashboards (tensorboard, wandb) of a run folder, closed at the end whatever happens."""
+    makers: dict[str, Callable[[], Dashboard]] = {
         "tensorboard": lambda: TensorBoard(folder, state),
         "wandb": lambda: WeightsAndBiases(folder, state, config),
     }
-    opened = Sinks({name: makers[name] for name in names}, state, say)
+    opened = Dashboards({name: makers[name] for name in names}, say)
     try:
         yield opened
     finally:

@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
@@ -14,41 +13,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from ars.config import Config
-from ars.records import Record
+from ars.records import Observer, Record
 from ars.stopping import Stop
+from ars.timing import SpeedMeter, duration
 
 SECONDS_BETWEEN_LINES = 1.0  # at evaluations
 SECONDS_WITHOUT_LINES = 10.0  # at most, evaluation or not
 WIDTH = 40  # of the learning curve in letters
 BARS = "▁▂▃▄▅▆▇█"
-
-
-class Display(Protocol):
-    def show(self, record: Record) -> None: ...
-
-
-class Speed:
-    """Simulated steps per second, evaluations included, since the display began."""
-
-    def __init__(self) -> None:
-        self._start: tuple[float, int] | None = None
-        self._evaluated = 0
-
-    def add(self, record: Record) -> float:
-        if record.evaluation:
-            self._evaluated += int(record.evaluation.steps.sum())
-        if self._start is None:  # the first record's own time may hold compilation: count from its end
-            self._start = record.seconds, record.timesteps + self._evaluated
-            return record.timesteps / record.seconds if record.seconds else 0.0
-        seconds, steps = self._start
-        return (record.timesteps + self._evaluated - steps) / max(record.seconds - seconds, 1e-9)
-
-
-def duration(seconds: float) -> str:
-    """1:02:03 or 2:03."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def time_left(seconds: float, stop: Stop) -> str:
@@ -65,12 +37,12 @@ def sparkline(values: list[float], width: int = WIDTH) -> str:
 
 
 class _Quiet:
-    def show(self, record: Record) -> None:
+    def record(self, record: Record) -> None:
         pass
 
 
 class _Json:
-    def show(self, record: Record) -> None:
+    def record(self, record: Record) -> None:
         print(json.dumps(record.to_dict(), allow_nan=False), flush=True)
 
 
@@ -78,11 +50,11 @@ class _Lines:
     """A line at an evaluation, one a second at most, and one every ten seconds at least."""
 
     def __init__(self, console: Console, stop: Stop) -> None:
-        self._console, self._stop, self._speed = console, stop, Speed()
+        self._console, self._stop, self._speed = console, stop, SpeedMeter()
         self._printed_at = -SECONDS_WITHOUT_LINES
         self._evaluated = False
 
-    def show(self, record: Record) -> None:
+    def record(self, record: Record) -> None:
         speed = self._speed.add(record)
         now = time.monotonic()
         pause = SECONDS_WITHOUT_LINES if record.evaluation is None else SECONDS_BETWEEN_LINES
@@ -102,7 +74,7 @@ class _Lines:
             reward,
             f"{record.episodes} episodes",
             f"{record.timesteps} timesteps",
-            f"{speed:,.0f} steps/s",
+            f"{speed or 0:,.0f} steps/s",
             f"{duration(record.seconds)} elapsed",
         ]
         parts += [time_left(left, self._stop)] if left is not None else []
@@ -115,17 +87,17 @@ class _Live:
     """A small table that changes in place."""
 
     def __init__(self, live: Live, config: Config, stop: Stop) -> None:
-        self._live, self._config, self._stop, self._speed = live, config, stop, Speed()
+        self._live, self._config, self._stop, self._speed = live, config, stop, SpeedMeter()
         self._rewards: deque[float] = deque(maxlen=WIDTH)  # a run may last for weeks
         self._best = -math.inf
 
-    def show(self, record: Record) -> None:
+    def record(self, record: Record) -> None:
         if record.eval_mean is not None:
             self._rewards.append(record.eval_mean)
             self._best = max(self._best, record.eval_mean)
         self._live.update(self._table(record, self._speed.add(record)))
 
-    def _table(self, record: Record, speed: float) -> Table:
+    def _table(self, record: Record, speed: float | None) -> Table:
         left = self._stop.seconds_left(record)
         table = Table.grid(padding=(0, 2))
         config = self._config
@@ -134,7 +106,7 @@ class _Live:
             f"iteration {record.iteration}",
             f"{record.episodes} episodes",
             f"{record.timesteps:,} timesteps",
-            f"{speed:,.0f} steps/s",
+            f"{speed or 0:,.0f} steps/s",
         )
         latest = f"{self._rewards[-1]:.1f}" if self._rewards else "first evaluation to come"
         best = f"best {self._best:.1f}" if self._rewards else ""
@@ -155,7 +127,7 @@ class _Live:
 @contextmanager
 def display(
     config: Config, stop: Stop, *, as_json: bool = False, quiet: bool = False, console: Console | None = None
-) -> Iterator[Display]:
+) -> Iterator[Observer]:
     """The display that suits where the output goes."""
     console = console or Console()
     if as_json:

@@ -6,7 +6,7 @@ A record is one line of records.jsonl; `parse_line` is its only reader.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +121,12 @@ class Record:
             line |= {f"eval_{name}": summary[name] for name in ("mean", "std", "min", "max", "episodes")}
             line["eval_dropped"] = self.evaluation.dropped
         return {name: value if _is_json(value) else None for name, value in line.items()}
+
+
+class Observer(Protocol):
+    """Anything that follows a training: a display, a dashboard."""
+
+    def record(self, record: Record) -> None: ...
 
 
 def _is_json(value: Any) -> bool:

@@ -52,3 +52,21 @@ def mean_speed(records: Sequence[Mapping[str, Any]]) -> float | None:
     """Training timesteps per second over all records; None if too few tell."""
     spent = training_spent(records)
     return steps_per_second(sum(one.timesteps for one in spent), sum(one.train_seconds for one in spent))
+
+
+class SpeedMeter:
+    """The same while a run goes on, from its records: training timesteps per second of training, since the first."""
+
+    def __init__(self) -> None:
+        self._before = 0
+        self._timesteps, self._seconds = 0, 0.0
+        self._begun = False
+
+    def add(self, record: Any) -> float | None:
+        """The speed up to this record; None at the first, whose time may include compilation."""
+        timesteps, self._before = record.timesteps - self._before, record.timesteps
+        if not self._begun:
+            self._begun = True
+            return None
+        self._timesteps, self._seconds = self._timesteps + timesteps, self._seconds + record.train_seconds
+        return steps_per_second(self._timesteps, self._seconds)

@@ -244,7 +244,7 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     """Train with a display, and say where things are."""
     from rich.console import Console
 
-    from ars.dashboards import sinks
+    from ars.dashboards import open_dashboards
     from ars.progress import display
     from ars.tasks.user_code import task_flag
 
@@ -258,21 +258,21 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     with signals():
         try:
             with (
-                sinks(
+                open_dashboards(
                     dashboards, folder, session.config, session.state, say=lambda note: print(note, file=sys.stderr)
                 ) as sent,
                 display(session.config, session.stop, as_json=as_json, quiet=quiet) as shown,
             ):
                 for record in session.records():
-                    shown.show(record)
-                    sent.write(record)
+                    shown.record(record)
+                    sent.record(record)
         except KeyboardInterrupt as interrupt:
             out.print(f"Interrupted: everything is saved. Continue with: {again}")
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     if quiet:
         return 0
     if record is None:
-        out.print(f"Nothing to do: {session.already()}. Give a later rule, e.g. {again} --iterations "
+        out.print(f"Nothing to do: {session.already()}. Raise the limit, e.g. {again} --iterations "
                   f"{session.state.j + DEFAULT_ITERATIONS}")  # fmt: skip
         return 0
     out.print(f"Stopped: {session.stop.reached(record)}.")
