@@ -373,7 +373,7 @@ def test_killed_at_every_step_of_the_beginning(
         raise Killed
 
     place = {
-        "config": (Run, "_write_config"), "checkpoint": (Run, "_save"), "policy": (Run, "_write_policies"),
+        "config": (Run, "_write_config"), "checkpoint": (Run, "save"), "policy": (Run, "_write_policies"),
         "records": (Run, "_records"), "replace": (Path, "replace"),
     }[moment]  # fmt: skip
     monkeypatch.setattr(*place, die)

@@ -9,16 +9,18 @@ for record in ars.train("Swimmer-v5", seed=1, iterations=100):
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ars.ask_tell import AskTell
     from ars.config import Config
     from ars.errors import ArsError
     from ars.policy import LinearPolicy
     from ars.records import Record
     from ars.sessions import evaluate, resume, train
 
-__all__ = ["ArsError", "Config", "LinearPolicy", "Record", "evaluate", "resume", "train"]
+__all__ = ["ArsError", "AskTell", "Config", "LinearPolicy", "Record", "evaluate", "resume", "train"]
 
 _HOMES = {
     "ArsError": "ars.errors",
+    "AskTell": "ars.ask_tell",
     "Config": "ars.config",
     "LinearPolicy": "ars.policy",
     "Record": "ars.records",

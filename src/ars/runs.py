@@ -31,6 +31,7 @@ from ars.versions import machine, versions
 
 FORMAT = 2  # of config.json and of checkpoint.npz, each; format 1 is read, and written anew when a run is resumed
 SECONDS_BETWEEN_CHECKPOINTS = 0.5  # a kill loses the iteration in flight or this much, whichever is longer
+TOLD = "told.jsonl"  # results of ask and tell that no checkpoint has yet
 NAMES = ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.npz")
 PARAM = "param."  # before the names of the search's arrays in checkpoint.npz
 CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
@@ -85,7 +86,7 @@ class Run:
             run = Run(path, lock, saved, state or State.initial(config.search, definition["p"], definition["n"]))
             _clear_leftovers(path)
             run._write_config()
-            run._save()
+            run.save()
             run._records().close()
             return run
         except BaseException:
@@ -119,7 +120,7 @@ class Run:
         """Make the folder agree with the checkpoint: what a kill left behind goes, the policies are made anew."""
         _clear_leftovers(self.path)
         if self._saved_j < 0:  # killed before its first checkpoint, which must be there before any record
-            self._save()
+            self.save()
         self._cut_records()
         self._saved_best = 0
         self._write_policies()
@@ -143,7 +144,7 @@ class Run:
         if _without_iteration(session) != _without_iteration(self.sessions[-1]):
             self.sessions = [*self.sessions, session][-MOST_SESSIONS:]
         self._write_config()
-        self._save()
+        self.save()
 
     # -- iterations -----------------------------------------------------------------------------------------------
 
@@ -160,7 +161,7 @@ class Run:
             record.state, record.seconds, best, whole, line,
         )  # fmt: skip
         if time.monotonic() - self._saved_at >= SECONDS_BETWEEN_CHECKPOINTS:
-            self._save()
+            self.save()
 
     def _write_line(self, line: str) -> None:
         if self._file is None:
@@ -181,7 +182,8 @@ class Run:
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Write the checkpoint, and the policies from it."""
         if self._file is not None:
             try:
                 os.fsync(self._file.fileno())
@@ -364,7 +366,7 @@ class Run:
         """Save what is not saved yet, and let others in."""
         try:
             if self._saved_j != self.state.j:
-                self._save()
+                self.save()
         finally:
             self.release()
 
@@ -493,7 +495,7 @@ def _single(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> Any:
 
 def _refuse_links(path: Path) -> None:
     """A folder that someone else made could lead our writes to any file of the user's."""
-    for name in (*NAMES, ".lock"):
+    for name in (*NAMES, TOLD, ".lock"):
         file = path / name
         if file.is_symlink() or (file.exists() and not file.is_file()):
             raise FileError(f"{file} is not a plain file: a run keeps its files in its own folder.")

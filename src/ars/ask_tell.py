@@ -1,0 +1,371 @@
+"""Ask and tell: training whose rewards come from elsewhere, a real robot or another simulator.
+
+The iterations of training.py, turned inside out: `ask` gives the rollouts that the run still needs, `tell` takes their
+results, in any order, in parts, twice without harm. What was told lies in told.jsonl, beside the files of a run folder,
+until its iteration is complete; all else follows from it and from the checkpoint, so that a kill at any moment loses
+nothing that `tell` has returned from.
+"""
+
+import json
+import math
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ars.config import Config
+from ars.errors import ArsError, FileError, SettingError
+from ars.executors import Batch, Rollouts, assemble
+from ars.files import make_folder, one_line, parse_json, read_bytes, write_atomic, write_json
+from ars.moments import Moments
+from ars.noise import Key, check_table_size, environment_seed
+from ars.policy import LARGEST_M, Actions, LinearPolicy
+from ars.presets import make_config
+from ars.records import Record, State
+from ars.runs import TOLD, Run, free_folder
+from ars.settings import finite_number, shown, whole_number
+from ars.stopping import Stop
+from ars.tasks import Rollout, make
+from ars.training import evaluate_state, evaluated, is_evaluated, make_record, policy_task, training_batch, update
+from ars.warm_start import warm_start_of
+
+FloatArray = NDArray[np.float64]
+
+ASKED = "asked"  # the folder of candidates as files
+KEY = re.compile(r"i(\d{1,15})-(?:k\d{1,15}-(?:plus|minus)|e\d{1,15})")
+DEFAULT_H = 1000  # of a task that is not one of ours
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A rollout to be run: one episode of `policy` of at most H steps. A simulator draws its initial state with `seed`.
+
+    In training the reward is that of all steps less `shift`, the survival bonus, for each; `states` tells whether the
+    run needs the states that the policy acted on, or their moments.
+    """
+
+    key: str  # i12-k3-plus: iteration 12, direction 3, M + nu delta; i12-e5: episode 5 of the evaluation after it
+    policy: LinearPolicy
+    H: int
+    shift: float
+    seed: int
+    states: bool
+    unit: Key  # the random numbers of the same rollout in `ars train`, for tasks of ours
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"key": self.key, "H": self.H, "shift": self.shift, "seed": self.seed, "states": self.states}
+
+
+class AskTell:
+    """A run that is told its rewards. Make one with `create`, or go on with `open`; close it when done.
+
+    with AskTell.create("runs/arm", "arm", n=14, p=7, N=4) as run:
+        for candidate in run.ask():
+            reward, steps, states = measure(candidate.policy)
+            run.tell([{"key": candidate.key, "reward": reward, "steps": steps, "states": states}])
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._path = run.path / TOLD
+        self._told: dict[str, Rollout] = {}
+        self._began = time.monotonic() - run.seconds
+
+    # -- making and opening -----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def create(
+        out: str | Path | None = None,
+        task: str = "robot",
+        *,
+        n: int | None = None,
+        p: int | None = None,
+        H: int | None = None,
+        shift: float | None = None,
+        start: str | Path | LinearPolicy | None = None,
+        start_weight: int | None = None,
+        **settings: Any,
+    ) -> "AskTell":
+        """A new run in a folder. `task` is one of ours, or, with the sizes n and p, a name for whatever is measured."""
+        definition = _definition(task, n, p, H)
+        if n is not None:  # a robot's episodes are dear: evaluations only if they are asked for
+            settings = {"eval_every": 0, **settings}
+        warm = warm_start_of(start, start_weight, task)
+        settings["start"] = warm.name if warm else None
+        config = make_config(
+            task, H=definition["H"] if H is None else H,
+            shift=definition["survival_bonus"] if shift is None else shift, **settings,
+        )  # fmt: skip
+        check_table_size(config.table_size, definition["p"], definition["n"])
+        state = State.initial(config.search, definition["p"], definition["n"])
+        if warm is not None:
+            state = warm.apply(config, state)
+        folder = free_folder(config) if out is None else Path(out)
+        return AskTell(Run.create(folder, config, definition, Stop(), state))
+
+    @staticmethod
+    def open(out: str | Path) -> "AskTell":
+        """A run as it was left: with everything that was told."""
+        run = Run.open(Path(out))
+        try:
+            made = AskTell(run)
+            made._read()
+            made._advance()
+            return made
+        except BaseException:
+            run.release()
+            raise
+
+    def close(self) -> None:
+        self.run.close()
+
+    def __enter__(self) -> "AskTell":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> Config:
+        return self.run.config
+
+    @property
+    def state(self) -> State:
+        return self.run.state
+
+    @property
+    def policy(self) -> LinearPolicy:
+        """The latest: of the last complete iteration."""
+        return self.run.policy()
+
+    def ask(self) -> list[Candidate]:
+        """The rollouts that the current iteration still needs; never none."""
+        batch = self._batch()
+        return [self._candidate(batch, k, sign) for k, sign in batch.units() if _key(batch, k, sign) not in self._told]
+
+    @property
+    def asked(self) -> int:
+        """How many results the current stage of the iteration has in all."""
+        return len(self._batch().units())
+
+    def write_asked(self, folder: str | Path | None = None) -> list[Path]:
+        """The same as files: KEY.npz for each, which NumPy reads, and asked.json, which lists them. Those of earlier
+        iterations go."""
+        folder = self.run.path / ASKED if folder is None else Path(folder)
+        make_folder(folder)
+        candidates = self.ask()
+        files = [folder / f"{candidate.key}.npz" for candidate in candidates]
+        for file, candidate in zip(files, candidates, strict=True):
+            if not file.exists():
+                candidate.policy.save(file)
+        listed = [{**candidate.to_dict(), "file": file.name} for candidate, file in zip(candidates, files, strict=True)]
+        write_json(folder / "asked.json", {"candidates": listed})
+        for old in set(folder.glob("i*.npz")) - set(files):
+            old.unlink()
+        return files
+
+    def _batch(self) -> Batch:
+        """The training rollouts of the next iteration, or, once these are told, the evaluation that ends it."""
+        batch = training_batch(self.config, self.state)
+        if not self._is_complete(batch):
+            return batch
+        after, _ = update(self.config, self.state, self._assemble(batch))
+        return self._evaluation(after)
+
+    def _evaluation(self, after: State) -> Batch:
+        policy = after.policy(normalised=self.config.normalise, task={})
+        return evaluate_state(self.config, after, self.run.definition["H"], policy)
+
+    def _candidate(self, batch: Batch, k: int, sign: int) -> Candidate:
+        unit, policy = Key(batch.seed, batch.stream, batch.j, k, sign), batch.candidate(k, sign)
+        named = LinearPolicy(policy.M, policy.mu, policy.sigma, policy_task(self.run.definition))
+        seed = environment_seed(unit)
+        return Candidate(_key(batch, k, sign), named, batch.H, batch.shift, seed, batch.gather, unit)
+
+    # -- telling ----------------------------------------------------------------------------------------------------
+
+    def tell(self, results: Iterable[Mapping[str, Any]]) -> list[Record]:
+        """Take results. Each has `key`, `reward` (null if the rollout was not finite), `steps` and, if the candidate's
+        `states` is true, the `states` acted on, (steps, n), or their `moments`: count, mean and m2.
+
+        Returns the records of iterations that became complete. If one result is wrong, none is taken. One that was told
+        before changes nothing.
+        """
+        batch = self._batch()
+        asked = {_key(batch, k, sign) for k, sign in batch.units()}
+        new: dict[str, Rollout] = {}
+        for result in results:
+            key = _key_of(result)
+            if key in self._told or key in new or _iteration(key) <= self.state.j:
+                continue
+            if key not in asked:
+                raise SettingError(f"key = {shown(key)} is not one of the candidates that are asked for now.")
+            new[key] = _rollout(key, result, batch)
+        self._append(new)
+        self._told |= new
+        return self._advance()
+
+    def _is_complete(self, batch: Batch) -> bool:
+        return all(_key(batch, k, sign) in self._told for k, sign in batch.units())
+
+    def _assemble(self, batch: Batch) -> Rollouts:
+        return assemble(batch, [self._told[_key(batch, k, sign)] for k, sign in batch.units()])
+
+    def _advance(self) -> list[Record]:
+        """Complete every iteration that can be. The checkpoint comes first, then its results are dropped."""
+        records = []
+        while self._is_complete(batch := training_batch(self.config, self.state)):
+            rollouts = self._assemble(batch)
+            after, telemetry = update(self.config, self.state, rollouts)
+            evaluation = None
+            if is_evaluated(self.config, after.j):
+                if not self._is_complete(evaluating := self._evaluation(after)):
+                    break
+                evaluation = evaluated(self._assemble(evaluating))
+            seconds = time.monotonic() - self._began
+            record = make_record(
+                self.config, self.run.definition, after, telemetry, rollouts, evaluation=evaluation, seconds=seconds,
+                train_seconds=seconds - self.run.seconds,
+            )  # fmt: skip
+            self.run.append(record)
+            self.run.save()
+            self._told.clear()
+            self._rewrite()
+            records.append(record)
+        return records
+
+    # -- told.jsonl -------------------------------------------------------------------------------------------------
+
+    def _append(self, results: Mapping[str, Rollout]) -> None:
+        """On disk when this returns."""
+        content = "".join(_line(key, rollout) for key, rollout in results.items()).encode()
+        try:
+            with self._path.open("ab") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise FileError(f"Cannot write {self._path}: {error.strerror or error}.") from error
+
+    def _rewrite(self) -> None:
+        write_atomic(self._path, "".join(_line(key, rollout) for key, rollout in self._told.items()).encode())
+
+    def _read(self) -> None:
+        """What was told of the iteration under way. What a kill left of a line goes, and what a checkpoint has."""
+        if not self._path.exists():
+            return
+        *lines, _ = read_bytes(self._path).split(b"\n")
+        training = training_batch(self.config, self.state)
+        evaluating = replace(training, search=None, H=self.run.definition["H"], gather=False)
+        for number, line in enumerate(lines, 1):
+            try:
+                result = parse_json(line)
+                key = _key_of(result)
+                if _iteration(key) == self.state.j + 1:
+                    self._told[key] = _rollout(key, result, training if "-k" in key else evaluating)
+            except (ArsError, ValueError, RecursionError) as error:
+                raise FileError(f"{self._path} is damaged in line {number}: {one_line(error).rstrip('.')}.") from error
+        self._rewrite()
+
+
+def read_results(path: Path) -> list[Any]:
+    """The results in a JSON file: a list, or a list under "results"."""
+    content = read_bytes(path)
+    try:
+        results = parse_json(b'{"results": ' + content + b"}")["results"]
+        if isinstance(results, dict):
+            results = results["results"]
+        if not isinstance(results, list):
+            raise ValueError("a list of results was expected")
+        return results
+    except (ValueError, KeyError, RecursionError) as error:
+        raise FileError(f"{path} has no results: {one_line(error).rstrip('.')}.") from error
+
+
+def _definition(task: str, n: int | None, p: int | None, H: int | None) -> dict[str, Any]:
+    """What the policies are for: a task of ours, or a name with its sizes."""
+    if n is None and p is None:
+        with closing(make(task)) as made:
+            return made.definition()
+    sizes = {"n": whole_number("n", n, 1, LARGEST_M), "p": whole_number("p", p, 1, LARGEST_M)}
+    horizon = DEFAULT_H if H is None else whole_number("H", H, 1, 10**9)
+    rest = {"observation": {"shape": [sizes["n"]]}, "actions": Actions().to_dict()}
+    return {"name": task, **sizes, "H": horizon, "survival_bonus": 0.0, **rest}
+
+
+def _key(batch: Batch, k: int, sign: int) -> str:
+    if batch.search is None:
+        return f"i{batch.j}-e{k}"
+    return f"i{batch.j + 1}-k{k}-{'plus' if sign > 0 else 'minus'}"
+
+
+def _key_of(result: Any) -> str:
+    key = result.get("key") if isinstance(result, Mapping) else None
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        raise SettingError(f"key = {shown(key)} is not the key of a candidate, such as i1-k0-plus.")
+    return key
+
+
+def _iteration(key: str) -> int:
+    return int(key[1:].partition("-")[0])
+
+
+def _rollout(key: str, result: Mapping[str, Any], batch: Batch) -> Rollout:
+    """A result, checked, as a task of ours would give it."""
+    unknown = sorted(set(result) - {"key", "reward", "steps", "states", "moments"})
+    if unknown:
+        raise SettingError(f"{key} has {shown(unknown[0])}: a result has key, reward, steps and states or moments.")
+    steps = whole_number(f"{key}: steps", result.get("steps"), 1, batch.H)
+    if "reward" not in result:
+        raise SettingError(f"{key} has no reward: give a number, or null if the rollout was not finite.")
+    if result["reward"] is None:
+        return Rollout(math.nan, steps, None, False)
+    reward = finite_number(f"{key}: reward", result["reward"])
+    return Rollout(reward, steps, _moments(key, result, batch.n, steps) if batch.gather else None, True)
+
+
+def _moments(key: str, result: Mapping[str, Any], n: int, steps: int) -> Moments:
+    """Of the states acted on, summed in the order of the steps: the bits are those of our own tasks."""
+    if ("states" in result) == ("moments" in result):
+        raise SettingError(f"{key} needs the states that the policy acted on, or their moments, because they are "
+                           "normalised.")  # fmt: skip
+    if "states" in result:
+        x = _array(f"{key}: states", result["states"], (steps, n))
+        d = x - x[0]
+        return Moments.from_sums(steps, x[0], np.add.accumulate(d)[-1], np.add.accumulate(d * d)[-1])
+    given = result["moments"]
+    if not isinstance(given, Mapping) or set(given) != {"count", "mean", "m2"}:
+        raise SettingError(f"{key}: moments must have count, mean and m2.")
+    count = whole_number(f"{key}: count", given["count"], 1, steps)
+    mean, m2 = (_array(f"{key}: {name}", given[name], (n,)) for name in ("mean", "m2"))
+    if not (m2 >= 0).all():
+        raise SettingError(f"{key}: m2, sums of squares, must not be negative.")
+    return Moments(np.asarray(count, dtype=np.int64), mean, m2)
+
+
+def _array(name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        array = np.array(math.nan)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise SettingError(f"{name} must be finite numbers of shape {shape}.")
+    return array
+
+
+def _line(key: str, rollout: Rollout) -> str:
+    """Python writes a float so that the same bits are read again."""
+    result: dict[str, Any] = {"key": key, "reward": rollout.reward if rollout.finite else None, "steps": rollout.steps}
+    if rollout.moments is not None:
+        m = rollout.moments
+        result["moments"] = {"count": int(m.count), "mean": m.mean.tolist(), "m2": m.m2.tolist()}
+    return json.dumps(result, allow_nan=False) + "\n"
