@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from ars.executors import Batch
 from ars.noise import Key, environment_seed
 from ars.presets import robot_of
+from ars.sessions import new_session, resume_session
 from ars.stopping import Stop
 from ars.tasks import make
-from ars.training import new_session, old_session, training_batch
+from ars.training import training_batch
 from ars.versions import versions
 
 
@@ -105,7 +106,7 @@ def prepare(task: str, phase: str, threads: int, *, size: Size, cache: Path, H: 
     folder = _trained(task, threads, learning, size, cache, H)
     with tempfile.TemporaryDirectory() as scratch:
         copy = shutil.copytree(folder, Path(scratch) / "run")
-        session = old_session(copy, workers=threads, stop=Stop(iterations=10**6), task=task)
+        session = resume_session(copy, workers=threads, stop=Stop(iterations=10**6), task=task)
         batches, before = [], session.state
         for record in session.records():
             batches.append(training_batch(session.config, before))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ars import executors, training
+from ars import executors, noise, training
 from ars.algorithm import ars_step, brs_step, deviation, finite_directions, top_directions
-from ars.config import Config
 from ars.executors import SerialExecutor
 from ars.moments import Moments
 from ars.records import State
 from ars.tasks import Rollout
+from batches import paper_config
 
 # -- the update, with numbers for pencil and paper -------------------------------------------------------------------
 
@@ -72,14 +72,12 @@ def _iteration(monkeypatch: pytest.MonkeyPatch, variant: str, deltas: list[list[
     def direction(seed: int, j: int, k: int, p: int, n: int, *, table_size: int) -> Any:
         return np.array([deltas[k]])
 
-    monkeypatch.setattr(training, "direction", direction)
+    monkeypatch.setattr(noise, "direction", direction)
     monkeypatch.setattr(executors.batch, "direction", direction)
     # seen: mu = (1, 2), Sigma_diag = (1, 4), sigma = (1, 2)
     seen = Moments(np.asarray(2), np.array([1.0, 2.0]), np.array([2.0, 8.0]))
-    config = Config(
-        task="one-step", variant=variant, alpha=0.25, nu=0.5, N=len(deltas), b=b, H=1, shift=0.0, eval_every=0
-    )
-    state = State(3, np.array([[1.0, 2.0]]), seen, 0, 0)
+    config = paper_config(variant, alpha=0.25, nu=0.5, N=len(deltas), b=b, H=1, shift=0.0, eval_every=0)
+    state = State(3, {"M": np.array([[1.0, 2.0]])}, seen, 0, 0)
     records = training.iterate(config, state, SerialExecutor(OneStep()), {"H": 1})
     return next(iter(records))
 

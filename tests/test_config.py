@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from ars.config import Config
-from ars.searches.ars import VARIANTS
 from ars.errors import SettingError
+from ars.presets import make_config
+from ars.searches.ars import ARS, VARIANTS
+from ars.settings import own_fields
 from ars.stopping import Stop
+from batches import paper_config
 
-GOOD: dict[str, Any] = {
-    "task": "Any-v0", "variant": "V2-t", "alpha": 0.02, "nu": 0.03, "N": 8, "b": 4, "H": 1000, "shift": 1.0,
-}  # fmt: skip
+GOOD: dict[str, Any] = {"alpha": 0.02, "nu": 0.03, "N": 8, "b": 4, "H": 1000, "shift": 1.0}
 HUGE = pytest.param(10**400, id="huge")  # a Python integer that no float holds
 NOT_NUMBERS = [math.nan, math.inf, -math.inf, "0.1", None, True, False, [0.1], 1j, HUGE]
 NOT_WHOLE = [1.0, 1.5, math.nan, math.inf, "1", None, True, False, [1], HUGE]
@@ -43,59 +44,61 @@ def test_the_variants_are_the_papers() -> None:
 @pytest.mark.parametrize("name", ["alpha", "nu"])
 def test_alpha_and_nu_are_finite_and_positive(name: str, value: Any) -> None:
     with pytest.raises(SettingError) as error:
-        Config(**{**GOOD, name: value})
+        paper_config(**{**GOOD, name: value})
     named(error, name, value)
 
 
 @pytest.mark.parametrize("value", NOT_NUMBERS)
 def test_shift_is_a_finite_number(value: Any) -> None:
     with pytest.raises(SettingError) as error:
-        Config(**{**GOOD, "shift": value})
+        paper_config(**{**GOOD, "shift": value})
     named(error, "shift", value)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, 5])
 def test_shift_may_be_any_sign(value: float) -> None:
     """Zero for most tasks; a cost of living is a negative bonus."""
-    assert Config(**{**GOOD, "shift": value}).shift == value
+    assert paper_config(**{**GOOD, "shift": value}).shift == value
 
 
 @pytest.mark.parametrize("value", [-1, -(10**30), 10**30, *NOT_WHOLE])
 @pytest.mark.parametrize("name", ["N", "b", "H", "seed", "eval_every", "eval_episodes"])
 def test_counts_are_whole_and_bounded(name: str, value: Any) -> None:
     """Never a clamp, never a crash much later for want of memory."""
+    if (name, value) == ("b", None):  # b is N then
+        return
     with pytest.raises(SettingError) as error:
-        Config(**{**GOOD, name: value})
+        paper_config(**{**GOOD, name: value})
     named(error, name, value)
 
 
 @pytest.mark.parametrize("name", ["N", "b", "H", "eval_episodes"])
 def test_zero_is_not_a_count(name: str) -> None:
     with pytest.raises(SettingError) as error:
-        Config(**{**GOOD, name: 0})
+        paper_config(**{**GOOD, name: 0})
     named(error, name, 0)
 
 
 def test_zero_is_a_seed_and_means_no_evaluation() -> None:
-    config = Config(**GOOD, seed=0, eval_every=0)
+    config = paper_config(**GOOD, seed=0, eval_every=0)
     assert (config.seed, config.eval_every) == (0, 0)
 
 
 @pytest.mark.parametrize("seed", [2**64 - 1, 2**63, 237])
 def test_every_64_bit_seed_works(seed: int) -> None:
-    assert Config(**GOOD, seed=seed).seed == seed
+    assert paper_config(**GOOD, seed=seed).seed == seed
 
 
 def test_one_more_is_too_large_a_seed() -> None:
     """It would wrap around to another run's numbers."""
     with pytest.raises(SettingError, match="seed"):
-        Config(**GOOD, seed=2**64)
+        paper_config(**GOOD, seed=2**64)
 
 
-@pytest.mark.parametrize("variant", ["V3", "v2", "", None, 2, True, ["V2"], {"V2"}])
+@pytest.mark.parametrize("variant", ["V3", "v2", "", 2, True, ["V2"], {"V2"}])
 def test_unknown_variants_are_named_with_the_known(variant: Any) -> None:
     with pytest.raises(SettingError, match=r"BRS, V1, V1-t, V2, V2-t") as error:
-        Config(**{**GOOD, "variant": variant})
+        make_config("Any-v0", **{**GOOD, "variant": variant})
     assert repr(variant) in str(error.value)
 
 
@@ -103,31 +106,33 @@ def test_unknown_variants_are_named_with_the_known(variant: Any) -> None:
 def test_b_larger_than_N_is_an_error(variant: str) -> None:
     """Not b = N: a hidden clamp would be another experiment."""
     with pytest.raises(SettingError, match=r"b = 9.*N = 8"):
-        Config(**{**GOOD, "variant": variant, "b": 9})
+        make_config("Any-v0", **{**GOOD, "variant": variant, "b": 9})
 
 
 @pytest.mark.parametrize("variant", ["BRS", "V1", "V2"])
 def test_b_smaller_than_N_needs_a_t(variant: str) -> None:
     """Algorithm 2, line 1: b < N is allowed only for V1-t and V2-t."""
     with pytest.raises(SettingError, match=r"b = 4 < N = 8.*V1-t or V2-t") as error:
-        Config(**{**GOOD, "variant": variant})
+        make_config("Any-v0", **{**GOOD, "variant": variant})
     assert variant in str(error.value)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_b_equal_to_N_always_works(variant: str) -> None:
-    assert Config(**{**GOOD, "variant": variant, "b": 8}).b == 8
+    assert make_config("Any-v0", **{**GOOD, "variant": variant, "b": 8}).search == ARS(
+        alpha=0.02, nu=0.03, N=8, b=8, scaled=variant != "BRS"
+    )
 
 
 def test_round_trip_through_json() -> None:
     """config.json brings back every setting, to the bit."""
-    config = Config(**{**GOOD, "alpha": 0.1 + 0.2, "shift": 1}, seed=2**64 - 1)
+    config = paper_config(**{**GOOD, "alpha": 0.1 + 0.2, "shift": 1}, seed=2**64 - 1)
     assert Config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
 @pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(Config)])
 def test_missing_settings_are_named(name: str) -> None:
-    value = Config(**GOOD).to_dict()
+    value = paper_config(**GOOD).to_dict()
     del value[name]
     with pytest.raises(SettingError, match=name):
         Config.from_dict(value)
@@ -136,13 +141,49 @@ def test_missing_settings_are_named(name: str) -> None:
 def test_unknown_settings_are_named() -> None:
     """A misspelt setting must not be ignored."""
     with pytest.raises(SettingError, match="aplha"):
-        Config.from_dict({**Config(**GOOD).to_dict(), "aplha": 1.0})
+        Config.from_dict({**paper_config(**GOOD).to_dict(), "aplha": 1.0})
 
 
 def test_a_config_cannot_be_changed() -> None:
     """A run's settings hold from its start to its end."""
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Config(**GOOD).alpha = 1.0  # type: ignore[misc]
+        paper_config(**GOOD).search.alpha = 1.0  # type: ignore[attr-defined]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        paper_config(**GOOD).seed = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["variant", "alpha", "nu", "N", "b"])
+def test_names_of_the_first_version_say_what_replaced_them(name: str) -> None:
+    with pytest.raises(SettingError, match=f"search.*make_config takes {name}"):
+        Config(task="Any-v0", H=1, shift=0.0, **{name: 1})
+    if name != "variant":
+        with pytest.raises(AttributeError, match=f"config.search.{name}"):
+            getattr(paper_config(**GOOD), name)
+
+
+def test_the_configuration_of_format_1() -> None:
+    """Every variant, with the settings of ARS among the others; the oldest files lack three of them."""
+    old = {"task": "Any-v0", **GOOD, "seed": 7, "eval_every": 10, "eval_episodes": 100}
+    for variant in VARIANTS:
+        b = 4 if variant.endswith("-t") else 8
+        expected = make_config("Any-v0", **{**GOOD, "b": b, "variant": variant, "seed": 7})
+        assert Config.from_format_1({**old, "variant": variant, "b": b}) == expected
+    for change in ({"b": 9}, {"variant": "V2"}, {"variant": "V3"}, {"search": {}}, {"alpha": None}, {"extra": 1}):
+        with pytest.raises(SettingError):
+            Config.from_format_1({**old, "variant": "V2-t", **change})
+
+
+def test_a_block_of_another_search_is_refused() -> None:
+    value = paper_config(**GOOD).to_dict()
+    for block in ({}, [], None, {"name": "nothing"}, {"name": 1}, {**value["search"], "more": 1}, {"name": "ars"}):
+        with pytest.raises(SettingError, match="search"):
+            Config.from_dict({**value, "search": block})
+
+
+def test_every_setting_has_a_help_text_of_one_sentence() -> None:
+    for f in (*own_fields(Config), *own_fields(ARS)):
+        assert f.metadata["help"].endswith(".")
+        assert len(f.metadata["help"]) < 100
 
 
 # -- stopping rules --------------------------------------------------------------------------------------------------

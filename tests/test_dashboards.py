@@ -17,7 +17,8 @@ from ars.dashboards import TensorBoard, check_installed, scalars, sinks
 from ars.errors import SettingError
 from ars.records import Evaluation, Record, State
 from ars.runs import Run
-from ars.training import train
+from ars.searches.ars import ARS
+from ars.sessions import train
 
 SETTINGS = ["--N", "2", "--eval-every", "2", "--eval-episodes", "3", "--workers", "1"]
 
@@ -94,7 +95,10 @@ def test_it_does_not_influence_the_results(tmp_path: Path, monkeypatch: pytest.M
         ars("train", "CartPole-v1", "--iterations", "4", "--quiet", "--out", str(tmp_path / name), *SETTINGS, *flags)
     for file in ("policy.npz", "best.npz"):
         assert (tmp_path / "with" / file).read_bytes() == (tmp_path / "without" / file).read_bytes()
-    one, other = ([line | {"seconds": 0} for line in records(tmp_path / name)] for name in ("with", "without"))
+    one, other = (
+        [line | {"seconds": 0, "train_seconds": 0, "eval_seconds": 0} for line in records(tmp_path / name)]
+        for name in ("with", "without")
+    )
     assert one == other
 
 
@@ -106,7 +110,7 @@ def test_the_documentation_has_every_quantity(tmp_path: Path) -> None:
         before = None
         for record in train(task, iterations=2, N=2, eval_every=2, eval_episodes=2):
             names |= set(record.to_dict())
-            tags |= set(scalars(record, before or State.initial(1, 1)))
+            tags |= set(scalars(record, before or State.initial(ARS(), 1, 1)))
             before = record.state
     page = (Path(__file__).parent.parent / "docs" / "algorithm.md").read_text()
     rows = page.split("| records.jsonl |")[1].split("\n\n")[0].splitlines()[2:]
@@ -185,7 +189,7 @@ def test_a_disk_that_is_full_does_not_end_the_training(
 
     monkeypatch.setattr(RecordWriter, "write", write)
     found = list(train("CartPole-v1", iterations=4, N=2))
-    with sinks(["tensorboard"], tmp_path, None, State.initial(2, 4), say=said.append) as sent:  # type: ignore[arg-type]
+    with sinks(["tensorboard"], tmp_path, None, State.initial(ARS(), 2, 4), say=said.append) as sent:  # type: ignore[arg-type]
         for record in found:
             sent.write(record)
     assert len(written) == room
@@ -210,11 +214,11 @@ def test_values_that_are_not_finite_are_left_out() -> None:
     """An LQR controller that does not stabilise has an infinite cost; an evaluation may have no finite rollout."""
     nothing = Evaluation(np.zeros(0), np.array([3, 5]), 2)
     record = Record(
-        iteration=1, episodes=4, timesteps=40, seconds=0.0, sigma_R=1.0, reward_mean=2.0, reward_max=3.0,
-        update_norm=0.5, dropped=1, step_taken=True, evaluation=nothing,
-        measures={"relative_cost": math.inf, "other": 2.0}, state=State.initial(1, 1), policy=None,  # type: ignore[arg-type]
+        iteration=1, episodes=4, timesteps=40, seconds=0.0, reward_mean=2.0, reward_max=3.0, length_mean=10.0,
+        dropped=1, evaluation=nothing, telemetry={"sigma_R": 1.0, "wild": math.nan},
+        measures={"relative_cost": math.inf, "other": 2.0}, state=State.initial(ARS(), 1, 1), policy=None,  # type: ignore[arg-type]
     )  # fmt: skip
-    values = scalars(record, State.initial(1, 1))
+    values = scalars(record, State.initial(ARS(), 1, 1))
     assert values["measure/other"] == 2.0
     assert values["rollout/ep_len_mean"] == 10.0
     assert values["eval/mean_ep_length"] == 4.0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ars import presets
-from ars.searches.ars import VARIANTS
+from ars.config import Config
 from ars.errors import SettingError
 from ars.presets import (
     DEFAULT_PRESET,
@@ -19,6 +19,7 @@ from ars.presets import (
     preset,
     threshold,
 )
+from ars.searches.ars import VARIANTS
 from tools import preset_trials
 
 ROBOTS = ("Swimmer", "Hopper", "HalfCheetah", "Walker2d", "Ant", "Humanoid")
@@ -51,6 +52,10 @@ Walker2d | 0.01, 0.02, 0.025, 0.03 | 0.025, 0.02, 0.01, 0.0075 | 40, 60, 80, 100
 Ant | 0.01, 0.015, 0.02, 0.025 | 0.025, 0.02, 0.01 | 20, 40, 60, 80 | 15, 20, 40, 80
 Humanoid | 0.01, 0.02, 0.025 | 0.01, 0.0075 | 90, 230, 270, 310, 350 | 100, 200, 360
 """
+
+
+def point_of(config: Config) -> Preset:
+    return Preset(**{name: getattr(config.search, name) for name in Preset._fields})
 
 
 @pytest.mark.parametrize("version", ["v1", "v5"])
@@ -119,7 +124,7 @@ def test_thresholds_of_table_1(robot: str, value: float) -> None:
 def test_default_variants_of_figure_3(robot: str, variant: str) -> None:
     for version in ("v1", "v5"):
         assert default_variant(f"{robot}-{version}") == variant
-        assert make_config(f"{robot}-{version}", H=1000, shift=0.0).variant == variant
+        assert make_config(f"{robot}-{version}", H=1000, shift=0.0).label == variant
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -128,7 +133,9 @@ def test_every_preset_makes_a_config(robot: str, variant: str) -> None:
     """All of five variants × six robots; b = N where the variant has no top directions."""
     config = make_config(f"{robot}-v5", variant=variant, H=1000, shift=1.0)
     values = preset(f"{robot}-v5", variant)
-    assert (config.alpha, config.nu, config.N, config.b) == tuple(values)
+    assert point_of(config) == values
+    scaled, normalise, _ = VARIANTS[variant]
+    assert (config.search.scaled, config.normalise) == (scaled, normalise)
     if variant in ("BRS", "V1", "V2"):
         assert values.b == values.N
 
@@ -144,16 +151,17 @@ def test_presets_the_paper_does_not_print_come_from_its_grids(robot: str, varian
 def test_other_tasks_get_the_defaults(task: str) -> None:
     """Only -v1 and -v5 of the six are the paper's."""
     config = make_config(task, H=500, shift=0.0)
-    assert config.variant == DEFAULT_VARIANT
-    assert (config.alpha, config.nu, config.N, config.b) == tuple(DEFAULT_PRESET)
+    assert config.label == DEFAULT_VARIANT
+    assert point_of(config) == DEFAULT_PRESET
     assert threshold(task) is None
 
 
 def test_overrides_by_the_papers_symbols() -> None:
     given: dict[str, Any] = {"alpha": 0.5, "nu": 0.25, "N": 6, "b": 3, "seed": 9, "eval_every": 2, "eval_episodes": 5}
     config = make_config("Hopper-v5", H=200, shift=0.5, variant="V2-t", **given)
-    assert {name: getattr(config, name) for name in given} == given
-    assert (config.H, config.shift, config.variant) == (200, 0.5, "V2-t")
+    search = config.search
+    assert {name: getattr(search if hasattr(search, name) else config, name) for name in given} == given
+    assert (config.H, config.shift, config.label) == (200, 0.5, "V2-t")
 
 
 def test_none_means_not_given() -> None:
@@ -166,13 +174,13 @@ def test_none_means_not_given() -> None:
 def test_N_alone_brings_its_b_without_t() -> None:
     """V2 has b = N by definition: the user who sets N must not be told off for b."""
     config = make_config("Hopper-v5", variant="V2", H=1000, shift=1.0, N=20)
-    assert (config.N, config.b) == (20, 20)
+    assert point_of(config)[2:] == (20, 20)
 
 
 def test_N_alone_keeps_the_presets_b_with_t() -> None:
     """Hopper's b = 4 stays for N = 20, and follows N below it."""
-    assert make_config("Hopper-v5", variant="V2-t", H=1000, shift=1.0, N=20).b == 4
-    assert make_config("Hopper-v5", variant="V2-t", H=1000, shift=1.0, N=3).b == 3
+    assert make_config("Hopper-v5", variant="V2-t", H=1000, shift=1.0, N=20).search.b == 4
+    assert make_config("Hopper-v5", variant="V2-t", H=1000, shift=1.0, N=3).search.b == 3
 
 
 def test_a_b_that_is_given_is_never_changed() -> None:

@@ -13,12 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 import ars
+import small_envs
 from ars import runs
 from ars.errors import ArsError, FileError, SettingError, TaskError
 from ars.policy import LinearPolicy
+from ars.records import CLOCKS
 from ars.runs import Run
+from ars.versions import machine
 
 DRIFT = "small_envs:Drift"
 SETTINGS: dict[str, Any] = {
@@ -52,16 +56,16 @@ def run(finished: Path, tmp_path: Path) -> Path:
 def lines(out: Path) -> list[dict[str, Any]]:
     """The records without their clock."""
     records = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in record.items() if name != "seconds"} for record in records]
+    return [{name: value for name, value in record.items() if name not in CLOCKS} for record in records]
 
 
 def checkpoint(out: Path) -> dict[str, Any]:
-    """The checkpoint without its clock."""
+    """The checkpoint without its clock, which is in the records and so in their hash, too."""
     with np.load(out / "checkpoint.npz", allow_pickle=False) as arrays:
         return {
             name: (arrays[name].dtype, arrays[name].tobytes())
             for name in arrays.files
-            if name not in ("seconds", "last_line")
+            if name not in ("seconds", "last_line", "records_size", "records_sha256")
         }
 
 
@@ -111,13 +115,36 @@ def test_fields_of_the_records(finished: Path) -> None:
 def test_config_says_everything(finished: Path) -> None:
     """Every setting, the task's definition, package versions."""
     saved = json.loads((finished / "config.json").read_text())
-    names = ("task", "variant", "alpha", "nu", "N", "b", "H", "shift", "seed", "eval_every", "eval_episodes")
+    names = ("task", "search", "normalise", "H", "shift", "seed", "eval_every", "eval_episodes", "start")
     assert set(saved["config"]) == {*names, "noise", "table_size", "stats_every"}
     assert saved["config"]["task"] == DRIFT
-    assert {name: saved["config"][name] for name in SETTINGS} == SETTINGS
+    assert saved["config"]["search"] == {"name": "ars", "alpha": 0.1, "nu": 0.3, "N": 4, "b": 2, "scaled": True}
+    assert (saved["config"]["normalise"], saved["config"]["seed"], saved["config"]["eval_every"]) == (True, 5, 3)
     assert (saved["task"]["n"], saved["task"]["p"]) == (3, 2)
-    assert {"ars-rl", "numpy", "mujoco", "gymnasium", "python"} <= set(saved["versions"])
-    assert saved["versions"]["numpy"] == np.__version__
+    [session] = saved["sessions"]
+    assert {"ars-rl", "numpy", "mujoco", "gymnasium", "python"} <= set(session["versions"])
+    assert session["versions"]["numpy"] == np.__version__
+    assert (session["iteration"], session["machine"]) == (0, machine())
+
+
+def test_the_machines_that_trained_are_kept(run: Path) -> None:
+    """Not the one that reads; each from the iteration on that it went on from, and not twice in a row."""
+    saved = json.loads((run / "config.json").read_text())
+    saved["sessions"][0]["machine"] = "another machine"
+    (run / "config.json").write_text(json.dumps(saved))
+    for iterations in (9, 10):
+        list(go_on(run, iterations=iterations))
+    assert [(s["iteration"], s["machine"]) for s in json.loads((run / "config.json").read_text())["sessions"]] == [
+        (0, "another machine"), (8, machine()),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", ["checkpoint.npz", "config.json", "records.jsonl"])
+def test_a_file_of_another_run_is_refused(run: Path, tmp_path: Path, file: str) -> None:
+    """The same settings but the seed: resuming such a mixture would give bits that belong to no run."""
+    list(start(tmp_path / "other", seed=6))
+    shutil.copy(tmp_path / "other" / file, run / file)
+    refuse(run, "another run")
 
 
 def test_nothing_is_pickled(finished: Path) -> None:
@@ -180,7 +207,7 @@ def test_leaving_the_generator_saves(finished: Path, tmp_path: Path) -> None:
     records.close()
     with np.load(tmp_path / "run" / "checkpoint.npz") as arrays:
         assert arrays["j"] == 3
-        assert arrays["M"].tobytes() == third.state.M.tobytes()
+        assert arrays["param.M"].tobytes() == third.state.M.tobytes()
     assert len(list(go_on(tmp_path / "run"))) == 5
     same(tmp_path / "run", finished)
 
@@ -188,7 +215,7 @@ def test_leaving_the_generator_saves(finished: Path, tmp_path: Path) -> None:
 def test_resume_starts_from_the_saved_weights(run: Path) -> None:
     """stable-baselines3-contrib re-zeroes the weights on loading, so continued training starts from scratch."""
     with np.load(run / "checkpoint.npz") as arrays:
-        M, count = arrays["M"], int(arrays["count"])
+        M, count = arrays["param.M"], int(arrays["count"])
     assert np.abs(M).min() > 0.0
     record = next(iter(go_on(run, iterations=9)))
     assert record.iteration == 9
@@ -246,11 +273,9 @@ def test_a_registered_task_needs_no_name(tmp_path: Path) -> None:
     assert [record.iteration for record in ars.resume(tmp_path / "run", iterations=2)] == [2]
 
 
-def test_a_task_that_has_changed_is_refused(run: Path) -> None:
+def test_a_task_that_has_changed_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another environment under the same name would not be the same run."""
-    saved = json.loads((run / "config.json").read_text())
-    saved["task"]["H"] = 77
-    (run / "config.json").write_text(json.dumps(saved))
+    monkeypatch.setattr(small_envs.Drift, "action_space", spaces.Box(-1.0, 1.0, (2,)))
     with pytest.raises(TaskError, match="not what it was"):
         go_on(run, iterations=10)
 
@@ -258,7 +283,7 @@ def test_a_task_that_has_changed_is_refused(run: Path) -> None:
 def test_other_versions_are_noted(run: Path) -> None:
     """The bits may differ then; the run says so instead of keeping still."""
     saved = json.loads((run / "config.json").read_text())
-    saved["versions"]["numpy"] = "1.0"
+    saved["sessions"][0]["versions"]["numpy"] = "1.0"
     (run / "config.json").write_text(json.dumps(saved))
     with Run.open(run) as opened:
         assert any("numpy was 1.0" in note for note in opened.notes)
@@ -271,6 +296,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 import ars
+import small_envs
 from ars import runs
 runs.SECONDS_BETWEEN_CHECKPOINTS = {interval}
 out = Path({out!r})
@@ -444,12 +470,15 @@ NUMBERS = ("j", "count", "episodes", "timesteps", "best_iteration")
     ("name", "value"),
     [
         *[(name, value) for name in NUMBERS for value in (-1, "x", [1, 2], np.nan)],
-        *[(name, value) for name in ("M", "best_M") for value in (np.ones((2, 2)), np.full((2, 3), np.nan), "x", 1.0)],
+        *[(name, value) for name in ("param.M", "best_M") for value in (np.ones((2, 2)), np.full((2, 3), np.nan), 1.0)],
         *[(name, value) for name in ("mean", "best_mu") for value in (np.ones(2), np.full(3, np.inf), "x")],
         *[(name, v) for name in ("m2", "best_sigma") for v in (np.ones(2), -np.ones(3), np.full(3, np.nan), "x")],
         *[("seconds", value) for value in (-1.0, np.nan, np.inf, "x")],
         *[("best_mean", value) for value in (np.nan, np.inf, "x")],
-        *[("format", value) for value in (0, 2, "x")],
+        *[("format", value) for value in (0, 3, "x")],
+        *[("run", value) for value in ("", "0" * 64, 1)],
+        *[("records_size", value) for value in (-1, 10**9, "x")],
+        *[("records_sha256", value) for value in ("", "0" * 64, 1)],
     ],
     ids=lambda value: str(value).replace("\n", ""),
 )  # fmt: skip
@@ -459,10 +488,10 @@ def test_a_checkpoint_with_impossible_contents_is_a_sentence(run: Path, name: st
         saved = dict(arrays)
     assert name in saved
     np.savez(run / "checkpoint.npz", **{**saved, name: np.array(value)})
-    refuse(run, r"checkpoint\.npz")
+    refuse(run, r"checkpoint\.npz|records\.jsonl")
 
 
-@pytest.mark.parametrize("name", ["j", "M", "best_sigma", "last_line"])
+@pytest.mark.parametrize("name", ["j", "param.M", "best_sigma", "last_line", "run", "records_sha256"])
 def test_a_checkpoint_without_one_of_its_arrays_is_a_sentence(run: Path, name: str) -> None:
     with np.load(run / "checkpoint.npz") as arrays:
         saved = {key: arrays[key] for key in arrays.files if key != name}
@@ -473,10 +502,11 @@ def test_a_checkpoint_without_one_of_its_arrays_is_a_sentence(run: Path, name: s
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": 2}, {"format": None}, {"config": {}}, {"config": None}, {"config": [1]}, {"task": None},
+        {"format": 1}, {"format": 3}, {"format": None},
+        {"config": {}}, {"config": None}, {"config": [1]}, {"task": None},
         {"task": {}},
         {"task": {"n": "3", "p": 2}}, {"task": {"n": -3, "p": 2}}, {"stop": {"iterations": 0}}, {"stop": {"when": 1}},
-        {"stop": 5}, {"versions": 7}, {"versions": None},
+        {"stop": 5}, {"sessions": 7}, {"sessions": None}, {"sessions": []}, {"sessions": [{"iteration": 0}]},
     ],
     ids=str,
 )  # fmt: skip

@@ -10,15 +10,17 @@ import pytest
 
 import ars
 import small_envs
-from ars.searches.ars import VARIANTS
+from ars import training
 from ars.errors import ArsError, DivergedError, FileError, SettingError, TaskError
 from ars.executors import SerialExecutor
 from ars.noise import Key, Stream, direction, environment_seed
 from ars.policy import LinearPolicy
 from ars.records import Record
 from ars.runs import Run
+from ars.searches.ars import VARIANTS
+from ars.sessions import evaluate
 from ars.tasks import make
-from ars.training import evaluate, run_evaluation
+from ars.training import evaluation_batch
 
 DRIFT = "small_envs:Drift"
 SMALL: dict[str, Any] = {"variant": "V2-t", "alpha": 0.1, "nu": 0.3, "N": 6, "b": 3, "eval_episodes": 4}
@@ -291,9 +293,8 @@ def test_the_evaluated_policy_is_the_saved_one(variant: str, tmp_path: Path) -> 
     best = max(evaluated, key=lambda j: evaluated[j].rewards.mean())
     for file, j in (("policy.npz", 6), ("best.npz", best)):
         policy = LinearPolicy.load(tmp_path / "run" / file)
-        again = run_evaluation(
-            policy, SerialExecutor(make(DRIFT)), episodes=7, H=1000, seed=5, j=j, stream=Stream.EVALUATION
-        )
+        batch = evaluation_batch(policy, episodes=7, H=1000, seed=5, j=j, stream=Stream.EVALUATION)
+        again = training.evaluated(SerialExecutor(make(DRIFT)).run(batch))
         assert again.rewards.tobytes() == evaluated[j].rewards.tobytes()
         assert again.steps.tolist() == evaluated[j].steps.tolist()
     assert policy.task["iteration"] == best
@@ -329,7 +330,7 @@ def test_an_evaluation_with_non_finite_rollouts_says_so() -> None:
 
 
 def test_no_direction_left_stops_with_a_sentence() -> None:
-    with pytest.raises(DivergedError, match=r"iteration 1 .*N = 6 .*nu \(now 0\.3\)"):
+    with pytest.raises(DivergedError, match=r"iteration 1 .* 6 directions .*nu \(now 0\.3\)"):
         train("small_envs:AlwaysNan")
 
 

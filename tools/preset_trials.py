@@ -16,11 +16,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-from ars.searches.ars import VARIANTS
 from ars.executors import cores
 from ars.executors.processes import end_with_parent
 from ars.noise import Key, Stream, generator
 from ars.presets import GRIDS, Preset, grid
+from ars.searches.ars import VARIANTS
 
 EPISODES = {"Swimmer": 200, "Hopper": 3000, "HalfCheetah": 800, "Walker2d": 2000, "Ant": 600, "Humanoid": 2000}
 POINTS = {"Swimmer": 8, "Hopper": 8, "HalfCheetah": 6, "Walker2d": 4, "Ant": 4, "Humanoid": 4}
@@ -63,7 +63,7 @@ def trials() -> Iterator[Trial]:
 def run(trial: Trial) -> float:
     """The best evaluation of a short training, −infinity if there was none."""
     from ars.errors import DivergedError
-    from ars.training import train
+    from ars.sessions import train
 
     episodes = EPISODES[trial.robot]
     every = max(1, episodes // (2 * trial.N * EVALUATIONS))

@@ -5,9 +5,9 @@ import tempfile
 from pathlib import Path
 
 from ars.executors import make_executor
+from ars.sessions import Session, resume_session
 from ars.stopping import Stop
 from ars.tasks import make
-from ars.training import Session, old_session
 from benchmarks.workload import Work
 
 
@@ -41,7 +41,7 @@ class Iterations:
         self._runs += 1
         copy = shutil.copytree(self._work.folder, Path(self._scratch.name) / str(self._runs))
         stop = Stop(iterations=self._work.first + len(self._work.batches))
-        self._session = old_session(copy, workers=self._work.threads, stop=stop, task=self._work.task)
+        self._session = resume_session(copy, workers=self._work.threads, stop=stop, task=self._work.task)
 
     def run(self) -> int:
         assert self._session is not None

@@ -60,7 +60,7 @@ def measure_overhead(repetitions: int) -> dict[str, Any]:
     """Whole iterations on two CPUs, taking turns; the best counts, because noise only ever slows down."""
     task, N = OVERHEAD
     config = settings(task, N, variant="V2")
-    state = State.initial(make(task).p, make(task).n)
+    state = State.initial(config.search, make(task).p, make(task).n)
     kinds = {"threads": make_executor(make(task), 2), "ray": make_executor(make(task), 2, kind="ray")}
     seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
     try:
@@ -85,7 +85,7 @@ def measure_driver(iterations: int) -> dict[str, Any]:
     """Bytes and processor seconds of the driver alone, all its threads, in iterations with and without statistics."""
     task, N = LARGE
     config = settings(task, N, variant="V2", stats_every=2)
-    state = State.initial(make(task).p, make(task).n)
+    state = State.initial(config.search, make(task).p, make(task).n)
     batch = training_batch(config, state)
     result: dict[str, Any] = {"task": task, "N": N, "p": state.M.shape[0], "n": state.M.shape[1]}
     executor = make_executor(make(task), 2, kind="ray")
@@ -154,7 +154,7 @@ def trained(timesteps: int) -> tuple[Config, State]:
     """Humanoid after a short training with its survival bonus, which teaches it to stand."""
     task, _ = LARGE
     config = settings(task, 32, variant="V2")
-    state = State.initial(make(task).p, make(task).n)
+    state = State.initial(config.search, make(task).p, make(task).n)
     if timesteps:
         for record in ars.train(task, N=32, shift=0.0, eval_every=0, timesteps=timesteps, workers=cores()):
             state = record.state

@@ -210,9 +210,9 @@ def _ars_preset(
         N = whole_number("N", block["N"], 1, 10**6)
         values["b"] = min(values["b"], N) if top else N
     b, N = block.get("b", values["b"]), block.get("N", values["N"])
-    if not top and isinstance(b, int) and isinstance(N, int) and b < N:
+    if variant is not None and not top and isinstance(b, int) and isinstance(N, int) and b < N:
         raise SettingError(
-            f"b = {b} < N = {N} needs a variant with top directions (V1-t or V2-t), not {closest}: leave b out, or set "
+            f"b = {b} < N = {N} needs a variant with top directions (V1-t or V2-t), not {variant}: leave b out, or set "
             f"it to {N}."
         )
     return values, wanted.normalise

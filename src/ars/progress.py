@@ -130,7 +130,7 @@ class _Live:
         table = Table.grid(padding=(0, 2))
         config = self._config
         table.add_row(
-            f"[bold]{escape(config.task)}[/] {config.variant} seed {config.seed}",
+            f"[bold]{escape(config.task)}[/] {config.label} seed {config.seed}",
             f"iteration {record.iteration}",
             f"{record.episodes} episodes",
             f"{record.timesteps:,} timesteps",

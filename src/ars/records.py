@@ -24,8 +24,9 @@ LONGEST_LINE = 2**20  # bytes; ours have a few hundred
 # The columns that every search shares. Others are the search's telemetry and the task's measures, by their own names.
 COUNTS = ("iteration", "episodes", "timesteps")
 NUMBERS = ("seconds",)
+CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # all else of a record is a function of the configuration
 SHARED = (
-    *COUNTS, *NUMBERS, "train_seconds", "eval_seconds", "reward_mean", "reward_max", "length_mean", "dropped",
+    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped",
     "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
 )  # fmt: skip
 

@@ -24,7 +24,7 @@ from ars.settings import whole_number
 from ars.stopping import Stop
 from ars.tasks import make, measure_of
 from ars.training import evaluated, evaluation_batch, iterate
-from ars.warm_start import DEFAULT_WEIGHT, WarmStart, warm_start
+from ars.warm_start import WarmStart, warm_start_of
 
 RULES = ("episodes", "timesteps", "minutes", "until")
 
@@ -147,7 +147,7 @@ def train(
     executor: str | Executor = "local",
     address: str | None = None,
     start: str | Path | LinearPolicy | None = None,
-    start_weight: int = DEFAULT_WEIGHT,
+    start_weight: int | None = None,
     **overrides: Any,
 ) -> Generator[Record, None, None]:
     """Train a policy; a generator of Records, each with its `policy`.
@@ -162,7 +162,7 @@ def train(
     stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
     session = new_session(
         task, {"search": search, "seed": seed, **overrides}, workers=workers, stop=stop, out=out, executor=executor,
-        address=address, start=None if start is None else warm_start(start, start_weight),
+        address=address, start=warm_start_of(start, start_weight),
     )  # fmt: skip
     return session.records()
 

@@ -56,9 +56,13 @@ class WarmStart:
         return replace(state, params={**state.params, "M": policy.M}, moments=moments)
 
 
-def warm_start(policy: str | Path | LinearPolicy, weight: int = DEFAULT_WEIGHT) -> WarmStart:
+def warm_start_of(policy: str | Path | LinearPolicy | None, weight: int | None = None) -> WarmStart | None:
     """From a policy, or from what `ars evaluate` takes: a file, a run folder, or the name of a shipped policy."""
-    weight = whole_number("start_weight", weight, 0, LARGEST_WEIGHT)
+    if policy is None:
+        if weight is not None:
+            raise SettingError(f"start_weight = {weight} needs a policy to start from.")
+        return None
+    weight = DEFAULT_WEIGHT if weight is None else whole_number("start_weight", weight, 0, LARGEST_WEIGHT)
     if isinstance(policy, LinearPolicy):
         return WarmStart(policy, hashlib.sha256(policy.to_bytes()).hexdigest(), weight)
     content = Path(policy).read_bytes()

@@ -291,7 +291,7 @@ def lines_of(run: Path) -> list[dict[str, Any]]:
     """The records, without what depends on the machine."""
     with contextlib.suppress(FileNotFoundError):
         lines = (run / "records.jsonl").read_text().splitlines()
-        changing = ("seconds", "wire_bytes_out", "wire_bytes_in")
+        changing = ("seconds", "train_seconds", "eval_seconds", "wire_bytes_out", "wire_bytes_in")
         return [{k: v for k, v in json.loads(line).items() if k not in changing} for line in lines]
     return []
 

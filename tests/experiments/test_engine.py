@@ -14,15 +14,15 @@ import ars
 from ars.curves import from_run, load
 from ars.errors import FileError
 from ars.experiments.cost import costs, still_to_pay
-from ars.experiments.engine import Order, collect, run, run_all, run_all_on_ray, share_done, to_do
+from ars.experiments.engine import Job, collect, run, run_all, run_all_on_ray, share_done, to_do
 from ars.experiments.run_specs import Plan, found, missing
 from curve_maker import curve
 
 PLAN = Plan("Swimmer-v5", "V1", 0.01, 0.03, 1, 1, seed=5, episodes=40, eval_episodes=1)
 
 
-def orders(tmp_path: Path, *plans: Plan) -> list[Order]:
-    return [Order(plan, tmp_path / "runs", tmp_path / "results" / "runs") for plan in plans]
+def orders(tmp_path: Path, *plans: Plan) -> list[Job]:
+    return [Job(plan, tmp_path / "runs", tmp_path / "results" / "runs") for plan in plans]
 
 
 def policy(folder: Path) -> np.ndarray:

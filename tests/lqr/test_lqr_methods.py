@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ars.config import Config
 from ars.executors import SerialExecutor
 from ars.experiments.lqr.comparison import Method, extensions, methods
 from ars.experiments.lqr.lspi import collect, features_of_next_state, improve, initial_controller, no_data, smat, svec
@@ -18,6 +17,7 @@ from ars.lqr.streams import LqrStream, draw, trial_seed
 from ars.records import State
 from ars.tasks.lqr import LqrTask
 from ars.training import iterate
+from batches import paper_config
 
 SEED = 20181
 
@@ -187,11 +187,9 @@ def test_the_decay_of_alpha() -> None:
 @pytest.mark.parametrize("variant", ["V1", "V2"])
 def test_ars_is_training_as_everywhere(paper: Problem, variant: str) -> None:
     search = RandomSearch("", "", variant, N=3, alpha=0.02)
-    config = Config(
-        task="lqr", variant=variant, alpha=0.02, nu=0.01, N=3, b=3, H=302, shift=0.0, seed=9, eval_every=0
-    )  # fmt: skip
+    config = paper_config(variant, task="lqr", alpha=0.02, nu=0.01, N=3, H=302, shift=0.0, seed=9, eval_every=0)
     task = LqrTask(paper)
-    records = iterate(config, State.initial(3, 3), SerialExecutor(task), task.definition())
+    records = iterate(config, State.initial(config.search, 3, 3), SerialExecutor(task), task.definition())
     expected = [task.measure(next(records).policy)["relative_cost"] for _ in range(8)]
     assert search.run(paper, 9, [search.unit * j for j in range(1, 9)]) == expected
 

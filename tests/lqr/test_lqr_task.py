@@ -124,7 +124,7 @@ def test_training_learns_to_stabilise(paper: Problem) -> None:
     config = make_config(
         "lqr", H=task.H, shift=0.0, variant="V1", alpha=0.0025, nu=0.01, N=4, seed=3, eval_every=0
     )  # fmt: skip
-    records = iterate(config, State.initial(3, 3), SerialExecutor(task), task.definition())
+    records = iterate(config, State.initial(config.search, 3, 3), SerialExecutor(task), task.definition())
     costs = [task.measure(next(records).policy)["relative_cost"] for _ in range(60)]
     assert costs[0] == np.inf
     assert costs[-1] < 0.2
@@ -137,7 +137,7 @@ def test_workers_do_not_change_the_bits(paper: Problem, monkeypatch: pytest.Monk
         task = LqrTask(paper)
         config = make_config("lqr", H=task.H, shift=0.0, variant="V2", alpha=0.01, nu=0.01, N=5, eval_every=0)
         executor = make_executor(task, workers)
-        records = iterate(config, State.initial(3, 3), executor, task.definition())
+        records = iterate(config, State.initial(config.search, 3, 3), executor, task.definition())
         states.append([next(records).state for _ in range(4)][-1])
         executor.close()
     one, three = states

@@ -5,13 +5,18 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from browser import Opened, until
 
-from ars.page.gait import gait
-from ars.page.page import page as html
-from ars.page.page import report_data, write_gallery, write_page, write_report
+from ars.page.charts import band
+from ars.page.gait import film_gait
+from ars.page.gallery import write_gallery
+from ars.page.html import page as html
+from ars.page.html import write_page
+from ars.page.report import _number, report_data, write_report
 from ars.run_files import read_run
+from ars.timing import duration
+from browser import Opened, until
 from small_runs import small_policy
 
 CHEETAH = ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
@@ -45,13 +50,13 @@ def test_it_opens_without_a_complaint_or_a_request(opened: Opened, report: Path)
 
 def test_curves_are_drawn_with_the_threshold(opened: Opened, report: Path) -> None:
     page = opened.go(report)
-    for label in ("Learning curve", "sigma_R", "Training timesteps"):
+    for label in ("Learning curve", "sigma_R", "update_norm", "Training timesteps"):
         plot = chart(page, label)
         assert plot.locator("path.curve").count() == 1  # the median
         assert plot.locator("path.band").count() == 1
         box = plot.locator("path.curve").bounding_box()
         assert box["width"] > 100
-    assert chart(page, "Learning curve").locator(".limit-text").text_content() == "the paper's threshold 3430"
+    assert chart(page, "Learning curve").locator(".limit-text").text_content() == "the paper's threshold 3,430"
     assert chart(page, "sigma_R").locator("line.limit").count() == 0
 
 
@@ -68,13 +73,22 @@ def test_axes_single_runs_and_choosing_runs(opened: Opened, report: Path) -> Non
     page.get_by_role("button", name="Single runs too").click()
     assert plot.locator("path.single").count() == 3
     page.get_by_label("Draw cheetah-1").uncheck()
+    legend = plot.locator("xpath=following-sibling::*[1]")
     assert plot.locator("path.single").count() == 2
-    assert "of 2 runs" in plot.locator("xpath=following-sibling::*[1]").inner_text()
+    assert plot.locator("path.curve, path.band").count() == 0  # the band is that of all three
+    assert texts(legend.locator("span")) == ["cheetah-0", "cheetah-2"]
+    page.get_by_role("button", name="Median", exact=True).click()
+    assert plot.locator("path.single").count() == 2
+    page.get_by_label("Draw cheetah-0").uncheck()
+    assert plot.locator("path.curve").count() == plot.locator("path.band").count() == 1  # one run, with its deviation
+    assert "cheetah-2: mean of an evaluation ± its standard deviation" in legend.inner_text()
+    page.get_by_role("button", name="Single runs too").click()
     page.get_by_role("button", name="Draw none").click()
     assert plot.locator("path.single, path.curve").count() == 0
     assert "Nothing to show yet" in texts(plot.locator("text"))
     page.get_by_role("button", name="Draw all").click()
     assert plot.locator("path.single").count() == 3
+    assert "median and 10th to 90th percentile of 3 runs" in legend.inner_text()
     assert opened.complaints == []
 
 
@@ -141,7 +155,15 @@ def test_everything_works_by_keyboard(opened: Opened, report: Path) -> None:
         page.keyboard.press("Tab")
         reached.append(page.evaluate(
             "document.activeElement.getAttribute('aria-label') || document.activeElement.innerText || ''"))  # fmt: skip
-    for wanted in ("Switch to", "Draw cheetah-0", "cheetah-1", "Timesteps", "Learning curve", "Heat map", "Moment of"):
+    for wanted in (
+        "Switch to",
+        "Draw cheetah-0",
+        "cheetah-1",
+        "Timesteps",
+        "Learning curve",
+        "Heat map",
+        "Time in the film",
+    ):
         assert any(name.startswith(wanted) for name in reached), wanted
     plot = chart(page, "Learning curve")
     legend = plot.locator("xpath=following-sibling::*[1]")
@@ -180,7 +202,7 @@ def pixels(page: Any) -> str:
 def test_the_film_plays_stops_and_goes_where_it_is_told(opened: Opened, report: Path) -> None:
     opened.page.emulate_media(reduced_motion="reduce")  # it does not start by itself then
     page = opened.go(report)
-    slider = page.get_by_label("Moment of the film")
+    slider = page.get_by_label("Time in the film")
     page.locator(".film canvas").scroll_into_view_if_needed()
     until(page, "document.querySelector('.film canvas').width === 480")
     first = pixels(page)
@@ -198,11 +220,11 @@ def test_the_film_plays_stops_and_goes_where_it_is_told(opened: Opened, report: 
 
 
 def test_feet_are_drawn_where_they_touch(opened: Opened, tmp_path: Path, opengl: None) -> None:
-    shown = gait(small_policy("Walker2d-v5"), None, seconds=0.4)
+    shown = film_gait(small_policy("Walker2d-v5"), None, seconds=0.4)
     assert [foot["name"] for foot in shown["feet"]] == ["right foot", "left foot"]
     down = [foot["down"] for foot in shown["feet"]]
     assert sum(map(len, down)) > 0
-    data = {"kind": "gallery", "version": "0", "policies": [{"name": "w", "task": "t", "size": [6, 17], "gait": shown}]}
+    data = {"kind": "gallery", "version": "0", "policies": [{"name": "w", "facts": ["Walker"], "gait": shown}]}
     write_page(data, tmp_path / "g.html")
     page = opened.go(tmp_path / "g.html")
     assert page.locator(".feet rect.down").count() == sum(map(len, down))
@@ -244,22 +266,65 @@ def test_it_fits_a_phone(opened: Opened, report: Path, width: int) -> None:
     assert small == 0
 
 
-def test_medians_and_percentiles_by_hand(opened: Opened, report: Path) -> None:
+def drawn(path: str) -> list[list[tuple[float, float]]]:
+    """The points of an SVG path, by its parts."""
+    parts = [part.strip("Z").split("L") for part in path.split("M")[1:]]
+    return [[(float(x), float(y)) for x, y in (pair.split(",") for pair in part)] for part in parts]
+
+
+def test_the_band_is_drawn_as_python_computed_it(opened: Opened, report: Path) -> None:
     page = opened.go(report)
-    assert page.evaluate("ars.quantile([1, 2, 4, 8], 0.5)") == 3
-    assert page.evaluate("ars.quantile([0, 10], 0.9)") == pytest.approx(9)
-    curves = [{"xs": [0, 10], "ys": [0, 10]}, {"xs": [0, 10], "ys": [20, 20]}, {"xs": [0, 5], "ys": [4, 4]}]
-    band = page.evaluate("curves => ars.band(curves)", curves)
-    assert (band["xs"][0], band["xs"][-1]) == (0, 10)
-    assert (band["ys"][0], band["low"][0], band["high"][0]) == pytest.approx((4, 0.8, 16.8))
-    assert band["ys"][-1] == 15  # the third has ended: the middle of 10 and 20
-    apart = [{"xs": [0, 1], "ys": [0, 0]}, {"xs": [2, 3], "ys": [0, 0]}]
-    assert page.evaluate("curves => ars.band(curves)", apart)["xs"] == []
-    late = [*curves[:2], {"xs": [8, 10], "ys": [100, 100]}]
-    assert page.evaluate("curves => ars.band(curves)", late)["ys"][0] == 10  # of the two that have begun
-    two = page.evaluate("curves => ars.band(curves)", curves[::2])
-    assert two["xs"][-1] == 5  # never of one run alone
-    assert two["ys"][-1] == pytest.approx(4.5)
+    shown = page.evaluate("JSON.parse(document.getElementById('data').textContent)")
+    sent = next(one for one in shown["tasks"][0]["charts"] if one["column"] == "sigma_R")["bands"][0]["episodes"]
+    ours = [run["telemetry"] for run in shown["runs"]]
+    assert sent == band([(run["episodes"], run["columns"]["sigma_R"]) for run in ours])
+    plot = chart(page, "sigma_R")
+    ((_, *points),) = drawn(plot.locator("path.curve").get_attribute("d"))
+    (edge,) = drawn(plot.locator("path.band").get_attribute("d"))
+    n = len(sent["xs"])
+    assert (len(points), len(edge)) == (n, 2 * n)
+    # Every pixel is one linear function of the values.
+    for column, values in ((0, [sent["xs"], sent["xs"], sent["xs"]]), (1, [sent["ys"], sent["high"], sent["low"]])):
+        pixels = [point[column] for point in [*points, *edge[:n], *edge[: -n - 1 : -1]]]
+        wanted = [value for part in values for value in part]
+        slope, offset = np.polyfit(wanted, pixels, 1)
+        assert [slope * value + offset for value in wanted] == pytest.approx(pixels, abs=0.11)
+
+
+def test_a_new_quantity_has_its_chart_and_its_gaps(opened: Opened, runs: list[Path], tmp_path: Path) -> None:
+    """A column that no part of the page knows, with values that are missing."""
+    folder = Path(shutil.copytree(runs[0], tmp_path / "run"))
+    lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    for line, value in zip(lines, [None, 4.0, 3.0, None, 2.0, None, 1.5, 1.0], strict=True):
+        line["trust <radius>"] = value
+    (folder / "records.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_report([read_run(folder)], tmp_path / "r.html", seconds=0)
+    page = opened.go(tmp_path / "r.html")
+    plot = chart(page, "trust <radius>")
+    assert page.locator("section[aria-label='trust <radius>'] h2").inner_text() == "trust <radius>"
+    assert [len(part) - 1 for part in drawn(plot.locator("path.curve").get_attribute("d"))] == [2, 1, 2]
+    legend = plot.locator("xpath=following-sibling::*[1]")
+    plot.focus()
+    for key, value in (("Home", ""), ("ArrowRight", " 4"), ("ArrowRight", " 3"), ("ArrowRight", ""), ("End", " 1")):
+        page.keyboard.press(key)
+        assert legend.locator("span b").all_text_contents() == ([value] if value else [])
+    assert opened.complaints == []
+
+
+def test_numbers_and_durations_are_written_as_by_python(opened: Opened, report: Path) -> None:
+    page = opened.go(report)
+    numbers = [0, 7, -3.14159, 0.000123456, 99.996, 362.44, 999.4, 1234.56, -123456.7, 12_345_678]
+    assert page.evaluate("values => values.map(ars.number)", numbers) == [_number(value) for value in numbers]
+    seconds = [0, 0.0123, 9.876, 59.4, 59.6, 61, 123, 3599.4, 3599.6, 3723, 12600, 86399, 90000, 34_560_000]
+    assert page.evaluate("values => values.map(ars.duration)", seconds) == [duration(value) for value in seconds]
+
+
+def test_the_run_at_a_glance(opened: Opened, report: Path) -> None:
+    page = opened.go(report)
+    heads, tiles = texts(page.locator(".runs th")), texts(page.locator(".tile span"))
+    assert heads == ["draw", "run", *tiles]
+    assert texts(page.locator("tr.chosen td.number")) == texts(page.locator(".tile b"))
+    assert tiles[:2] == ["seed", "best evaluation"]
 
 
 def test_several_tasks_have_a_page_each(opened: Opened, runs: list[Path], tmp_path: Path) -> None:
@@ -286,7 +351,7 @@ def test_a_hostile_run_is_only_text(opened: Opened, runs: list[Path], tmp_path: 
     saved["task"][evil] = evil
     saved["task"]["__proto__"] = {"constructor": evil}
     saved["task"]["observation"] = {"dict": [[evil, {"shape": [17]}]]}
-    saved["versions"][evil] = evil
+    saved["sessions"][-1]["versions"][evil] = evil
     (folder / "config.json").write_text(json.dumps(saved))
     out = tmp_path / "r.html"
     write_report([read_run(folder), read_run(runs[1])], out, seconds=0)

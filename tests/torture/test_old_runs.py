@@ -61,11 +61,11 @@ def test_an_old_run_is_resumed(old: Path) -> None:
 
 
 @pytest.mark.parametrize("old", EXPECTED, indirect=True)
-@pytest.mark.parametrize(("file", "find", "put"), [("config.json", b'"format": 1', b'"format": 2')])
+@pytest.mark.parametrize(("file", "find", "put"), [("config.json", b'"format": 1', b'"format": 3')])
 def test_a_format_to_come_is_a_sentence(old: Path, file: str, find: bytes, put: bytes) -> None:
     """It names both formats, and leaves the run alone."""
     content = (old / file).read_bytes()
     (old / file).write_bytes(content.replace(find, put))
-    with pytest.raises(ars.ArsError, match=r"format 2 is unknown to this version of ars, which reads 1"):
+    with pytest.raises(ars.ArsError, match=r"format 3 is unknown to this version of ars, which reads 2 and 1"):
         ars.resume(old)
     assert (old / "policy.npz").read_bytes() == (FOLDER / old.name / "policy.npz").read_bytes()

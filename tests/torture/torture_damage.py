@@ -28,7 +28,7 @@ from torture_runs import contents  # noqa: E402
 
 from ars.errors import ArsError  # noqa: E402
 from ars.policy import LinearPolicy  # noqa: E402
-from ars.training import old_session  # noqa: E402
+from ars.sessions import resume_session  # noqa: E402
 
 FOLDER = HERE.parent / "fixtures" / "format1"
 FILES = {"policy": "best.npz", "checkpoint": "checkpoint.npz", "config": "config.json", "records": "records.jsonl"}
@@ -241,7 +241,7 @@ def read_policy(path: Path) -> None:
 def read_run(path: Path) -> None:
     """As `ars resume` does, up to the first iteration; what is read must be of use."""
     folder = path.parent
-    session = old_session(folder, workers=1, stop=_NONE)
+    session = resume_session(folder, workers=1, stop=_NONE)
     assert session.run is not None
     try:
         policy = session.run.policy()

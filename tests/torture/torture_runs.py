@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ars.records import CLOCKS
+
 FIGURES = os.environ.get("ARS_TORTURE")  # where the long form leaves its figures
 ARS = str(Path(sys.executable).with_name("ars"))
 TESTS = str(Path(__file__).parent.parent)
@@ -19,7 +21,7 @@ SETTINGS: dict[str, Any] = {
     "variant": "V2-t", "alpha": 0.1, "nu": 0.3, "N": 4, "b": 2, "seed": 5, "eval_every": 3, "eval_episodes": 3,
 }  # fmt: skip
 EAGER = "from ars import cli, runs; runs.SECONDS_BETWEEN_CHECKPOINTS = 0.0; cli.main()"  # hardly does but write
-CHANGING = ("seconds", "wire_bytes_out", "wire_bytes_in")  # all else of a record is a function of the configuration
+CHANGING = (*CLOCKS, "wire_bytes_out", "wire_bytes_in")  # all else of a record is a function of the configuration
 
 
 def size(short: int, long: int) -> int:
@@ -78,7 +80,8 @@ def checkpoint(out: Path) -> dict[str, Any]:
     with np.load(out / "checkpoint.npz", allow_pickle=False) as arrays:
         bits = {name: (arrays[name].dtype, arrays[name].shape, arrays[name].tobytes()) for name in arrays.files}
         last = json.loads(str(arrays["last_line"])) if str(arrays["last_line"]) else {}
-    del bits["seconds"]
+    for name in ("seconds", "records_size", "records_sha256"):  # the records have their clocks
+        del bits[name]
     return bits | {"last_line": {name: value for name, value in last.items() if name not in CHANGING}}
 
 

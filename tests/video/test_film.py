@@ -18,9 +18,9 @@ from ars.policy import LinearPolicy
 from ars.tasks import locomotion
 from ars.tasks.gymnasium import make_env
 from ars.video.camera import Camera, FilmError
-from ars.video.episode import Moment, Scene, play
+from ars.video.episode import Scene, Snapshot, play
 from ars.video.film import GifWriter, Mp4Writer, Trace, WebpWriter, draw_figures, film, stride, writer_for
-from ars.video.framing import ROBOTS, looks
+from ars.video.framing import ROBOTS, find_framing
 from small_runs import small_policy
 
 HERE = str(Path(__file__).parent)
@@ -49,26 +49,28 @@ class Keep:
 def test_what_is_watched_is_the_episode_of_evaluate(task: str) -> None:
     policy = small_policy(task)
     measured = evaluate(policy, episodes=2, seed=3)
-    moments: list[Moment] = []
-    rollout = play(policy, None, lambda _, moment: moments.append(moment), seed=3, k=1)
+    snapshots: list[Snapshot] = []
+    rollout = play(policy, None, lambda _, snapshot: snapshots.append(snapshot), seed=3, k=1)
     assert (rollout.reward, rollout.steps) == (measured.rewards[1], measured.steps[1])
-    assert [moment.step for moment in moments] == list(range(rollout.steps + 1))
-    assert moments[-1].reward == rollout.reward
+    assert [snapshot.step for snapshot in snapshots] == list(range(rollout.steps + 1))
+    assert snapshots[-1].reward == rollout.reward
 
 
 def test_a_robot_of_ones_own_is_watched_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a description instead of an environment: Walker2d, which falls, and Swimmer, which does not."""
     monkeypatch.syspath_prepend(HERE)
     for task, name in (("Walker2d-v5", "film_envs:walker"), ("Swimmer-v5", "film_envs:swimmer")):
-        policy, moments = small_policy(task), []
+        policy, snapshots = small_policy(task), []
         measured = evaluate(policy, name, episodes=2, seed=4)
-        rollout = play(policy, name, lambda _, moment, to=moments: to.append(moment), seed=4, k=1)
+        rollout = play(policy, name, lambda _, snapshot, to=snapshots: to.append(snapshot), seed=4, k=1)
         assert (rollout.reward, rollout.steps) == (measured.rewards[1], measured.steps[1])
         same = play(policy, None, lambda *_: None, seed=4, k=1)
         assert (same.reward, same.steps) == (rollout.reward, rollout.steps)
-        plain: list[Moment] = []
-        play(policy, None, lambda _, moment, to=plain: to.append(moment), seed=4, k=1)
-        assert [moment.speed for moment in moments[1:]] == pytest.approx([moment.speed for moment in plain[1:]])
+        plain: list[Snapshot] = []
+        play(policy, None, lambda _, snapshot, to=plain: to.append(snapshot), seed=4, k=1)
+        assert [snapshot.speed for snapshot in snapshots[1:]] == pytest.approx(
+            [snapshot.speed for snapshot in plain[1:]]
+        )
 
 
 def test_drawing_changes_nothing(opengl: None) -> None:
@@ -78,7 +80,7 @@ def test_drawing_changes_nothing(opengl: None) -> None:
     measured = evaluate(policy, episodes=1, seed=5)
     assert (rollout.reward, rollout.steps) == (measured.rewards[0], measured.steps[0])
     assert rollout.steps < 1000
-    assert len(trace.moments) == rollout.steps + 1
+    assert len(trace.snapshots) == rollout.steps + 1
     assert len(keep.frames) == 1 + rollout.steps // 5  # 0.008 s a step, 0.04 s a frame
     assert keep.seconds == [pytest.approx(0.04)] * len(keep.frames)
     assert keep.closed
@@ -125,23 +127,23 @@ def test_the_camera_follows_and_the_floor_has_no_end(opengl: None) -> None:
 
 def test_figures_stand_along_the_lower_edge() -> None:
     frame = Image.new("RGB", (480, 320), (90, 120, 90))
-    draw_figures(frame, Moment(10, 1.5, 123.4, 2.75, ()))
+    draw_figures(frame, Snapshot(10, 1.5, 123.4, 2.75, ()))
     pixels = np.asarray(frame)
     assert (pixels[:270] == (90, 120, 90)).all()
     thirds = [pixels[-30:, start : start + 160] for start in (0, 160, 320)]
     assert all((third == 255).all(axis=2).any() for third in thirds)  # white letters for speed, reward and time
     unknown = Image.new("RGB", (480, 320), (90, 120, 90))
-    draw_figures(unknown, Moment(10, 1.5, 123.4, None, ()))
+    draw_figures(unknown, Snapshot(10, 1.5, 123.4, None, ()))
     assert not (np.asarray(unknown)[-30:, :100] == 255).all(axis=2).any()
 
 
 def test_speed_is_smoothed_from_rest() -> None:
-    moments: list[Moment] = []
-    play(small_policy("HalfCheetah-v5"), None, lambda _, moment: moments.append(moment), seconds=0.2)
+    snapshots: list[Snapshot] = []
+    play(small_policy("HalfCheetah-v5"), None, lambda _, snapshot: snapshots.append(snapshot), seconds=0.2)
     env: Any = make_env("HalfCheetah-v5")
-    assert moments[0].speed is None
+    assert snapshots[0].speed is None
     keep = math.exp(-env.unwrapped.dt / 0.5)
-    speeds = [moment.speed for moment in moments[1:]]
+    speeds = [snapshot.speed for snapshot in snapshots[1:]]
     assert len(speeds) == 4
     assert all(speed is not None and abs(speed) < 5 for speed in speeds)
     jump = (speeds[1] - keep * speeds[0]) / (1 - keep)  # the velocity that the second step had
@@ -150,10 +152,10 @@ def test_speed_is_smoothed_from_rest() -> None:
 
 
 def test_seconds_end_the_film() -> None:
-    moments: list[Moment] = []
-    rollout = play(small_policy("Swimmer-v5"), None, lambda _, moment: moments.append(moment), seconds=1.0)
+    snapshots: list[Snapshot] = []
+    rollout = play(small_policy("Swimmer-v5"), None, lambda _, snapshot: snapshots.append(snapshot), seconds=1.0)
     assert rollout.steps == 25
-    assert moments[-1].time == pytest.approx(1.0)
+    assert snapshots[-1].time == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("dt", "steps"), [(0.008, 5), (0.015, 3), (0.04, 1), (0.05, 1), (0.2, 1), (0.0395, 1)])
@@ -170,7 +172,7 @@ def test_every_foot_is_in_its_model(task: str) -> None:
     scene = Scene.of(task, env)
     feet = {"Swimmer": 0, "Hopper": 1, "HalfCheetah": 2, "Walker2d": 2, "Ant": 4, "Humanoid": 2}
     assert len(scene.feet) == feet[task.split("-")[0]]
-    found = looks(task)
+    found = find_framing(task)
     assert found
     for _, geoms in found.feet:
         assert all(env.unwrapped.model.geom(geom).name == geom for geom in geoms)
@@ -214,8 +216,8 @@ def test_ant_has_its_feet_where_their_names_say() -> None:
 
 def test_stances_by_hand() -> None:
     down = [False, True, True, False, True, True]
-    moments = [Moment(i, 0.5 * i, 0.0, None, (yes,)) for i, yes in enumerate(down)]
-    assert stances(Trace(("foot",), 0.5, moments), 0) == [(0.5, 1.5), (2.0, 2.5)]
+    snapshots = [Snapshot(i, 0.5 * i, 0.0, None, (yes,)) for i, yes in enumerate(down)]
+    assert stances(Trace(("foot",), 0.5, snapshots), 0) == [(0.5, 1.5), (2.0, 2.5)]
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -290,6 +292,8 @@ def test_an_interrupted_film_leaves_nothing(painted: LinearPolicy, tmp_path: Pat
 def test_mistakes_are_sentences(painted: LinearPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingError, match="confirm it with --task film_envs:Painted"):
         film(painted, None, [])
+    with pytest.raises(FilmError, match="lqr has no pictures"):
+        film(painted, "lqr", [])
     with pytest.raises(FilmError, match="Blind has no pictures"):
         film(painted, "film_envs:Blind", [])
     with pytest.raises(FilmError, match="Unpainted cannot draw itself: pygame is not installed"):

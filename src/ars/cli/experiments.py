@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ars.cli.common import OTHER, Address, Quiet, Where, Whole, Workers, app, examples, how_many, signals, whole
+from ars.cli.settings import Settings
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
-    from ars.experiments.engine import Order, Outcome
-    from ars.experiments.run_specs import Plan
+    from ars.experiments.engine import Job, Outcome
+    from ars.experiments.run_specs import RunSpec
     from ars.experiments.sweep import Row
 
 
@@ -48,7 +49,7 @@ class Crew:
                 raise SettingError(f"minutes = {minutes:g} must be larger than 0.")
 
     def run(
-        self, orders: "Sequence[Order]", *, minutes: float | None = None, known: "Mapping[Plan, float] | None" = None
+        self, orders: "Sequence[Job]", *, minutes: float | None = None, known: "Mapping[RunSpec, float] | None" = None
     ) -> "list[Outcome]":
         """Run what is not done yet, with a display; an interruption leaves everything saved. `known` are the costs, if
         they were measured before."""
@@ -151,55 +152,51 @@ def sweep(
     final_seeds: Annotated[
         Whole, Parameter(help="Then train the chosen point on this many other seeds, and report both costs.")
     ] = None,
-    variant: Annotated[
-        Literal["BRS", "V1", "V1-t", "V2", "V2-t"] | None, Parameter(help="Default: the task's.")
-    ] = None,
+    settings: Settings = Settings(),  # noqa: B008 (frozen)
     episodes: Annotated[Whole, Parameter(help="The cap of each run; default: the reproduction's.")] = None,
-    eval_episodes: Annotated[int, Parameter(converter=whole, help="Rollouts of an evaluation.")] = 100,
     threshold: Annotated[float | None, Parameter(help="The goal; default: the paper's.")] = None,
     until_threshold: Annotated[bool, Parameter(help="End each run when it gets there.")] = False,
     out: Annotated[Path | None, Parameter(group=OTHER, help="Default: runs/sweep-TASK.")] = None,
     crew: Crew = Crew(),
 ) -> int:
-    """Train on many seeds, and over a grid of hyperparameters, one single-threaded run a core.
+    """Train on many seeds, and over a grid of settings, one single-threaded run per core.
 
     The same command continues where an interrupted one stopped; finished runs are skipped. With a grid it chooses the
     point as table 1 does, by the least mean episodes to the threshold, and counts the rollouts that tuning took.
     """
     from ars.experiments.seeds import draw_seeds
-    from ars.experiments.sweep import ranking, rollouts, study, table
-    from ars.files import write_atomic
+    from ars.experiments.sweep import make_sweep, run_sweep
     from ars.settings import whole_number
 
     crew.check()
+    given = settings.given()
+    if "seed" in given:
+        raise SettingError(f"seed = {given['seed']} is for one run: give --seeds or --seed-list.")
     count = 3 if seeds is None and seed_list is None else seeds
     chosen = _seeds(count, seed_list, below, master_seed) or ()
     others: tuple[int, ...] = ()
     if final_seeds is not None:
         other = whole_number("final_seeds", final_seeds, 1, below)
         others = draw_seeds(other, below=below, master=master_seed, but=chosen)
-    tuning = study(
-        task, seeds=chosen, variant=variant, axes=grid or (), episodes=episodes, eval_episodes=eval_episodes,
-        threshold=threshold, until_threshold=until_threshold, out=out,
+    tuning = make_sweep(
+        task, seeds=chosen, axes=grid or (), episodes=episodes, threshold=threshold, until_threshold=until_threshold,
+        out=out, **given,
     )  # fmt: skip
     try:
         drawn = f", drawn from [0, {below}) by master seed {master_seed}" if seed_list is None else ""
         print(f"Seeds {', '.join(map(str, chosen))}{drawn}.")
-        outcomes = crew.run(tuning.orders())
-        curves, problems = tuning.results()
-        _print_left_out(problems)
-        rows, spent = ranking(curves, tuning.goal, len(chosen), tuning.points()), rollouts(curves)
-        write_atomic(tuning.folder / "sweep.csv", table(rows).encode())
-        _print_ranking(rows, tuning.goal)
+        tuned = run_sweep(tuning, crew.run)
+        _print_left_out(tuned.problems)
+        _print_ranking(tuned.rows, tuning.goal)
+        spent = tuned.spent
         print(f"Rollouts: {spent[0]} of training, {spent[1]} of evaluation. The table is {tuning.folder}/sweep.csv.")
-        if others and curves:  # a run that failed counts as one that never arrived
-            final = tuning.final(rows[0].point, others)
-            outcomes += crew.run(final.orders())
-            curves, _ = final.results()  # what could not be read has been said
-            rows, used = ranking(curves, tuning.goal, len(others), final.points()), rollouts(curves)
-            write_atomic(tuning.folder / "final.csv", table(rows).encode())
+        outcomes = list(tuned.outcomes)
+        if others and any(tuned.spent):  # a run that failed counts as one that never reached the threshold
+            final = run_sweep(tuning.final(tuned.rows[0], others), crew.run, name="final.csv")
+            outcomes += final.outcomes
             print(f"The chosen point on seeds that tuning has not seen, {', '.join(map(str, others))} (final.csv):")
-            _print_ranking(rows, tuning.goal)
+            _print_ranking(final.rows, tuning.goal)
+            used = final.spent
             print(f"Rollouts: {used[0]} of training, {used[1]} of evaluation, beside {sum(spent)} for tuning.")
     except KeyboardInterrupt as interrupt:
         print(f"Interrupted: everything is saved in {tuning.folder}; the same command goes on.")
@@ -234,12 +231,12 @@ def _print_ranking(rows: "Sequence[Row]", goal: float | None) -> None:
     from rich.table import Table
 
     arrivals = () if goal is None else ("reached", f"episodes to {goal:g}")
-    table = Table("alpha", "nu", "N", "b", "seeds", *arrivals, "best reward", box=SIMPLE_HEAD, padding=0)
+    table = Table(*rows[0].point, "seeds", *arrivals, "mean best reward", box=SIMPLE_HEAD, padding=0)
     for row in rows:
         none = "not by all" if row.reached else "never"
         mean = none if math.isinf(row.mean_episodes) else f"{row.mean_episodes:.0f}"
         best = "–" if math.isinf(row.mean_best) else f"{row.mean_best:.1f}"
-        cells = (f"{value:g}" for value in row.point)
+        cells = (f"{value:g}" for value in row.point.values())
         table.add_row(*cells, str(row.seeds), *(() if goal is None else (str(row.reached), mean)), best)
     Console().print(table)
 

@@ -14,8 +14,6 @@ from ars.errors import SettingError
 if TYPE_CHECKING:
     from ars.experiments.engine import Outcome
 
-ALL_CORES = Crew()
-
 
 @app.command(
     help_epilogue=examples(
@@ -42,7 +40,7 @@ def reproduce(
     to_cap: Annotated[bool, Parameter(help="Go on to the cap where a run would end at its threshold.")] = False,
     out: Annotated[Path, Parameter(group=OTHER, help="The results.")] = Path("results"),
     runs: Annotated[Path, Parameter(group=OTHER, help="The run folders, from which runs go on.")] = Path("runs/paper"),
-    crew: Crew = ALL_CORES,
+    crew: Crew = Crew(),  # noqa: B008 (frozen)
 ) -> int:
     """Make a table or figure of the paper again: table1 … table7, figure1 … figure5, or all.
 
@@ -79,7 +77,7 @@ def reproduce(
         try:
             outcomes = run_missing(
                 request, cores=crew.cores(), runs=runs, minutes=minutes, compare=compare, warn=_warn,
-                run=lambda orders, seconds: crew.run(orders, minutes=minutes, known=seconds),
+                run=lambda jobs, seconds: crew.run(jobs, minutes=minutes, known=seconds),
             )  # fmt: skip
         except KeyboardInterrupt as interrupt:
             print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")

@@ -6,14 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from ars.cli.common import (
-    EVALUATION,
     OTHER,
-    PAPER,
     STOP,
     Address,
     Json,
@@ -32,51 +30,13 @@ from ars.cli.common import (
     signals,
     whole,
 )
+from ars.cli.settings import Settings
 
 if TYPE_CHECKING:
+    from ars.sessions import Session
     from ars.stopping import Stop
-    from ars.training import Session
 
 DEFAULT_ITERATIONS = 1000  # where no stopping rule is given
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Hyperparameters:
-    """Overrides of the preset, by the paper's symbols."""
-
-    variant: Annotated[
-        Literal["BRS", "V1", "V1-t", "V2", "V2-t"] | None,
-        Parameter(group=PAPER, help="Which algorithm; V1-t and V2-t use the b best directions."),
-    ] = None
-    alpha: Annotated[float | None, Parameter(group=PAPER, help="Step-size.")] = None
-    nu: Annotated[float | None, Parameter(group=PAPER, help="Standard deviation of the exploration noise.")] = None
-    N: Annotated[Whole, Parameter(name="--N", group=PAPER, help="Directions sampled per iteration.")] = None
-    b: Annotated[
-        Whole,
-        Parameter(name="--b", group=PAPER, help="Top-performing directions used, for V1-t and V2-t."),
-    ] = None
-    H: Annotated[Whole, Parameter(name="--H", group=PAPER, help="Horizon of training rollouts.")] = None
-    shift: Annotated[
-        float | None,
-        Parameter(group=PAPER, help="Taken off the reward of every training step: the survival bonus."),
-    ] = None
-    seed: Annotated[int, Parameter(group=OTHER, converter=whole, help="All random numbers are a function of it.")] = 0
-    eval_every: Annotated[
-        Whole,
-        Parameter(group=EVALUATION, help="Iterations between evaluations [default: 10]; 0: never."),
-    ] = None
-    eval_episodes: Annotated[Whole, Parameter(group=EVALUATION, help="Rollouts of an evaluation [default: 100].")] = (
-        None
-    )
-    noise: Annotated[
-        Literal["counter", "table"] | None,
-        Parameter(group=OTHER, help="Directions from counters [default], or from a shared table of numbers."),
-    ] = None
-    table_size: Annotated[Whole, Parameter(group=OTHER, help="Numbers in that table [default: 25000000].")] = None
-    stats_every: Annotated[
-        Whole, Parameter(group=OTHER, help="Gather states every so many iterations only [default: 1].")
-    ] = None
 
 
 @Parameter(name="*")
@@ -127,7 +87,15 @@ def train(
     /,
     *,
     out: Annotated[Path | None, Parameter(group=OTHER, help="The run folder; default: a new one in runs/.")] = None,
-    hyperparameters: Hyperparameters = Hyperparameters(),
+    settings: Settings = Settings(),  # noqa: B008 (frozen)
+    start: Annotated[
+        str | None,
+        Parameter(name="--from", group=OTHER, help="Start from this policy (as in ars evaluate), not from M = 0."),
+    ] = None,
+    start_weight: Annotated[
+        Whole,
+        Parameter(name="--from-weight", group=OTHER, help="How many states its statistics count for; 0: fresh ones."),
+    ] = None,
     rules: StopRules = StopRules(),
     dashboards: Dashboards = Dashboards(),
     workers: Workers = None,
@@ -142,18 +110,20 @@ def train(
     Without a stopping rule it trains for 1000 iterations. Ctrl-C saves; `ars resume` goes on.
     """
     from ars.runs import free_folder
+    from ars.sessions import new_session
     from ars.stopping import Stop
-    from ars.training import new_session
+    from ars.warm_start import warm_start_of
 
     names = dashboards.names()
     session = new_session(
         task,
-        set_fields(hyperparameters),
+        settings.given(),
         workers=how_many(workers, address),
         stop=rules.stop() or Stop(iterations=DEFAULT_ITERATIONS),
         out=free_folder if out is None else out,
         executor=executor,
         address=address,
+        start=warm_start_of(start, start_weight),
     )
     return run_session(session, as_json=json, quiet=quiet, dashboards=names)
 
@@ -176,10 +146,10 @@ def resume(
 
     Stopping rules given here replace those of the run; everything else stays as it was.
     """
-    from ars.training import old_session
+    from ars.sessions import resume_session
 
     names = dashboards.names()
-    session = old_session(
+    session = resume_session(
         run, workers=how_many(workers, address), stop=rules.stop(), task=task, executor=executor, address=address
     )
     for note in session.run.notes if session.run else ():
@@ -210,7 +180,7 @@ def evaluate(
     authors or of sb3-contrib with its `--task`.
     """
     from ars.interop.imports import notes_of, open_policy
-    from ars.training import evaluate
+    from ars.sessions import evaluate
 
     opened = open_policy(policy, task)
     for note in notes_of(opened):
@@ -321,9 +291,11 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
 
 
 def _headline(session: "Session") -> str:
+    from ars.searches import search_settings
+
     config = session.config
-    names = ("alpha", "nu", "N", "b", "H", "shift", "seed")
-    settings = ", ".join(f"{name} {getattr(config, name):g}" for name in names)
+    values = {**search_settings(config.search), "H": config.H, "shift": config.shift, "seed": config.seed}
+    settings = ", ".join(f"{name} {value:g}" for name, value in values.items())
     rules = ", ".join(f"{name} {value:g}" for name, value in session.stop.to_dict().items())
     where = session.run.path if session.run else ""
-    return f"{config.task} with {config.variant}: {settings}\nstops at {rules}; run folder {where}"
+    return f"{config.task} with {config.label}: {settings}\nstops at {rules}; run folder {where}"

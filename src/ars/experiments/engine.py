@@ -28,7 +28,7 @@ POLL = 0.2  # seconds
 
 
 @dataclass(frozen=True)
-class Order:
+class Job:
     """A plan and where its files go; what a worker is told."""
 
     plan: RunSpec
@@ -63,12 +63,12 @@ class Outcome:
     failure: str = ""
 
 
-def to_do(orders: Sequence[Order]) -> list[Order]:
+def to_do(orders: Sequence[Job]) -> list[Job]:
     """Without those whose curve is there and says enough."""
     return [order for order in orders if not _done(order)]
 
 
-def _done(order: Order) -> bool:
+def _done(order: Job) -> bool:
     with suppress(ArsError):  # a damaged file says nothing
         return order.file.exists() and order.plan.met_by(load(order.file))
     return False
@@ -110,7 +110,7 @@ def _keep_unfinished(folder: Path, curve: Curve, known: Curve, kept: Path) -> No
     copy.rename(place)
 
 
-def run(order: Order) -> str:
+def run(order: Job) -> str:
     """Train or continue one run to the end of its plan; a sentence if it failed. Runs in the worker."""
     from ars.sessions import new_session, resume_session
 
@@ -144,7 +144,7 @@ def run(order: Order) -> str:
     return ""
 
 
-def _take_over(order: Order) -> None:
+def _take_over(order: Job) -> None:
     """Go on from a run that was kept unfinished; its copy appears as a whole."""
     if not order.kept.is_dir() or order.folder.exists():
         return
@@ -154,7 +154,7 @@ def _take_over(order: Order) -> None:
     copy.rename(order.folder)
 
 
-def _keep_curve(order: Order) -> None:
+def _keep_curve(order: Job) -> None:
     """Of a run that did not come to its end: what it has spent is part of the cost."""
     with suppress(ArsError, OSError):
         curve = from_run(order.folder)
@@ -162,14 +162,14 @@ def _keep_curve(order: Order) -> None:
             save_if_further(curve, order.file)
 
 
-def _make_folders(orders: Sequence[Order]) -> None:
+def _make_folders(orders: Sequence[Job]) -> None:
     """Said now and not by every worker."""
     for folder in {order.runs for order in orders} | {order.curves for order in orders}:
         make_folder(folder)
 
 
 def run_all(
-    orders: Sequence[Order],
+    orders: Sequence[Job],
     *,
     jobs: int,
     watch: Callable[[dict[RunSpec, float]], None] | None = None,
@@ -182,7 +182,7 @@ def run_all(
     _make_folders(orders)
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
     context = multiprocessing.get_context("spawn")
-    waiting, running = list(orders), dict[BaseProcess, Order]()
+    waiting, running = list(orders), dict[BaseProcess, Job]()
     try:
         while (waiting or running) and time.monotonic() < deadline:
             while waiting and len(running) < jobs:
@@ -205,7 +205,7 @@ def run_all(
 
 
 def run_all_on_ray(
-    orders: Sequence[Order], *, jobs: int | None, address: str | None = None
+    orders: Sequence[Job], *, jobs: int | None, address: str | None = None
 ) -> Generator[Outcome, None, None]:
     """The same on the CPUs of a cluster, which must share the folders."""
     from ars.executors.ray import run_many
@@ -218,7 +218,7 @@ def run_all_on_ray(
         yield Outcome(orders[i].plan, None if failure else load(orders[i].file), failure)
 
 
-def _work(order: Order) -> None:
+def _work(order: Job) -> None:
     """The worker process: 0 if the curve is written, 1 with a sentence in a file of its own."""
     from ars.executors.processes import end_with_parent, use_one_thread
 
@@ -233,7 +233,7 @@ def _work(order: Order) -> None:
         sys.exit(1)
 
 
-def _outcome(order: Order, process: BaseProcess) -> Outcome:
+def _outcome(order: Job, process: BaseProcess) -> Outcome:
     code = process.exitcode or 0
     if code == 0:
         with suppress(ArsError):
@@ -246,7 +246,7 @@ def _outcome(order: Order, process: BaseProcess) -> Outcome:
     return Outcome(order.plan, None, failure)
 
 
-def share_done(order: Order) -> float:
+def share_done(order: Job) -> float:
     """From the last line of a run's records, read while they are written."""
     record = last_record(order.folder / "records.jsonl")
     return min(1.0, record["episodes"] / order.plan.episodes) if record else 0.0

@@ -1,4 +1,4 @@
-"""Seeds and grids of one task (`ars sweep`), and the choice of hyperparameters as table 1 makes it.
+"""Seeds and grids of one task (`ars sweep`), and the choice of settings as table 1 makes it.
 
 What tuning cost is part of the result (the paper's conclusion): rollouts are counted, evaluations too, and the chosen
 point is measured on seeds that tuning has not seen.
@@ -7,163 +7,183 @@ point is measured on seeds that tuning has not seen.
 import csv
 import io
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from ars import statistics
+from ars.config import Config, shared_settings
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
-from ars.experiments.engine import Order
-from ars.experiments.run_specs import CAPS, EVAL_EPISODES, EVAL_EVERY, Plan, found
-from ars.files import safe_name
-from ars.presets import Preset, default_variant, grid, preset, robot_of
+from ars.experiments.engine import Job, Outcome
+from ars.experiments.run_specs import CAPS, RunSpec, found, run_spec
+from ars.files import safe_name, write_atomic
+from ars.presets import grid, paper_robot, robot_of
 from ars.presets import threshold as paper_threshold
-from ars.searches.ars import VARIANTS
-from ars.settings import finite_number, whole_number
+from ars.searches import DEFAULT, search_class, search_settings
+from ars.settings import finite_number, own_fields, whole_number
 
-NAMES = {"alpha": float, "nu": float, "N": int, "b": int}
+Run = Callable[[Sequence[Job]], list[Outcome]]  # runs what is not done yet
+NOT_VARIED = ("seed", "eval_every", "eval_episodes", "noise", "table_size", "normalise")
 
 
-def points(task: str, variant: str, axes: Sequence[str]) -> list[Preset]:
-    """The grid: `alpha=0.01,0.02` for each axis that varies, or `paper` for the whole of the robot's printed grid."""
-    base = preset(task, variant)
-    if list(axes) == ["paper"]:
-        robot = robot_of(task)
-        if robot is None:
-            raise SettingError(f"grid = paper needs one of the paper's robots, and {task} is none.")
-        top = VARIANTS[variant].top_directions
-        return [point for point in grid(robot) if top or point.b == point.N]
+def axes_of(search: str) -> dict[str, type]:
+    """What a grid may vary: the numbers among the settings of a search, and among those that all share."""
+    own = own_fields(search_class(search))
+    shared = [f for f in own_fields(Config) if f.name not in NOT_VARIED]
+    return {f.name: f.type for f in (*own, *shared) if f.type in (int, float)}
+
+
+def points(
+    axes: Sequence[str], *, task: str, search: str = DEFAULT, variant: str | None = None
+) -> list[dict[str, Any]]:
+    """The settings of each point of a grid: `alpha=0.01,0.02` for each axis that varies, or `paper` for the whole of
+    the robot's printed grid."""
     if "paper" in axes:
-        raise SettingError("grid = paper is the whole grid: give it alone.")
-    values: dict[str, list[float]] = {}
+        if len(axes) > 1:
+            raise SettingError("grid = paper is the whole grid: give it alone.")
+        if robot_of(task) is None or search != DEFAULT:
+            raise SettingError(f"grid = paper needs one of the paper's robots and the search {DEFAULT}.")
+        top = variant is None or variant.endswith("-t")
+        return [point._asdict() for point in grid(paper_robot(task)) if top or point.b == point.N]
+    known, values = axes_of(search), dict[str, list[Any]]()
     for axis in axes:
         name, equals, text = axis.partition("=")
-        if name not in NAMES or not equals or name in values:
-            raise SettingError(f"grid = {axis!r} must be alpha=, nu=, N= or b= with values, each once, or paper.")
+        if name not in known or not equals or name in values:
+            listed = ", ".join(f"{setting}=" for setting in known)
+            raise SettingError(f"grid = {axis!r} must be one of {listed} with values, each once, or paper.")
         try:
-            values[name] = [NAMES[name](value) for value in text.split(",")]
+            values[name] = [known[name](value) for value in text.split(",")]
         except ValueError as error:
-            kind, example = ("numbers", "0.01,0.02") if NAMES[name] is float else ("whole numbers", "4,8")
+            kind, example = ("numbers", "0.01,0.02") if known[name] is float else ("whole numbers", "4,8")
             raise SettingError(f"grid = {axis!r} must list {kind}, for example {name}={example}.") from error
-    result = []
-    for combination in product(*values.values()):
-        point = Preset(**base._asdict() | dict(zip(values, combination, strict=True)))
-        all_directions = not VARIANTS[variant].top_directions
-        if "b" not in values and (all_directions or point.b > point.N):  # b is the preset's there, not the user's
-            point = point._replace(b=point.N)
-        result.append(point)
+    every = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
     if {"N", "b"} <= values.keys():  # as in the paper's grids: the combinations that there are
-        result = [point for point in result if point.b <= point.N] or result
-    return list(dict.fromkeys(result))
+        every = [point for point in every if point["b"] <= point["N"]] or every
+    return every
 
 
 @dataclass(frozen=True)
-class Study:
-    """A sweep: every point of a grid on every seed; `goal` is the threshold, where there is one."""
+class Sweep:
+    """Every point of a grid on every seed; `goal` is the threshold, where there is one."""
 
     task: str
-    variant: str
     seeds: Sequence[int]
-    axes: Sequence[str]
+    grid: Sequence[Mapping[str, Any]]  # the settings of each point
+    settings: Mapping[str, Any]  # those of all points: search, variant, eval_episodes, …
     episodes: int
-    eval_episodes: int
     goal: float | None
     until_goal: bool
     folder: Path
 
-    def points(self) -> list[Preset]:
-        return points(self.task, self.variant, self.axes)
-
-    def plans(self) -> list[Plan]:
+    def specs(self) -> list[RunSpec]:
         """Seed by seed, so that the first results span the grid."""
-        chosen = self.points()
-        until = self.goal if self.until_goal else None
-        return [
-            Plan(self.task, self.variant, *point, seed, self.episodes, self.eval_episodes, until)
-            for seed in self.seeds
-            for point in chosen
-        ]
+        return list(dict.fromkeys(self._spec(point, seed) for seed in self.seeds for point in self.grid))
 
-    def orders(self) -> list[Order]:
-        return [Order(plan, self.folder / "runs", self.folder / "curves") for plan in self.plans()]
+    def _spec(self, point: Mapping[str, Any], seed: int) -> RunSpec:
+        settings = {**self.settings, **point}
+        until = self.goal if self.until_goal else None
+        spec = run_spec(self.task, seed, episodes=self.episodes, until=until, **settings)
+        also = [name for name in shared_settings() if name in settings and name not in NOT_VARIED]
+        return replace(spec, also=tuple(also))
+
+    def jobs(self) -> list[Job]:
+        return [Job(spec, self.folder / "runs", self.folder / "curves") for spec in self.specs()]
 
     def results(self) -> tuple[list[Curve], list[str]]:
         """Those of its runs that are there, up to its cap and threshold; a sentence for each file that is damaged."""
         until = self.goal if self.until_goal else None
         curves, problems = load_all(self.folder / "curves")
-        return [curve.up_to(self.episodes, until) for curve in found(self.plans(), curves)], problems
+        return [curve.up_to(self.episodes, until) for curve in found(self.specs(), curves)], problems
 
-    def final(self, point: Preset, seeds: Sequence[int]) -> "Study":
+    def final(self, chosen: "Row", seeds: Sequence[int]) -> "Sweep":
         """The chosen point alone, on other seeds."""
-        axes = [f"{name}={value!r}" for name, value in point._asdict().items()]
-        return replace(self, seeds=[seed for seed in seeds if seed not in self.seeds], axes=axes)
+        others = [seed for seed in seeds if seed not in self.seeds]
+        return replace(self, seeds=others, grid=[dict(chosen.point)])
 
 
-def study(
+def make_sweep(
     task: str,
     *,
     seeds: Sequence[int],
-    variant: str | None = None,
     axes: Sequence[str] = (),
     episodes: int | None = None,
-    eval_episodes: int = EVAL_EPISODES,
     threshold: float | None = None,
     until_threshold: bool = False,
     out: Path | None = None,
-) -> Study:
-    """A sweep with the paper's values where none are given."""
+    **settings: Any,
+) -> Sweep:
+    """A sweep with the paper's values where none are given; `settings` are those of `ars.train`."""
     robot = robot_of(task)
     if episodes is None and robot is None:
         raise SettingError(f"{task} has no cap of its own: give --episodes.")
     goal = paper_threshold(task) if threshold is None else finite_number("threshold", threshold)
     if until_threshold and goal is None:
         raise SettingError(f"{task} has no threshold of its own: give --threshold.")
-    folder = out or Path("runs") / f"sweep-{safe_name(task)}"
     cap = whole_number("episodes", episodes, 1) if episodes is not None else CAPS[str(robot)]
-    chosen = variant or default_variant(task)
-    made = Study(task, chosen, seeds, axes, cap, eval_episodes, goal, until_threshold, folder)
-    for plan in made.plans():  # a mistake in a point is said before anything runs
-        least = 2 * plan.config.N * EVAL_EVERY
+    given = {name: value for name, value in settings.items() if value is not None}
+    every = points(axes, task=task, search=given.get("search", DEFAULT), variant=given.get("variant"))
+    folder = out or Path("runs") / f"sweep-{safe_name(task)}"
+    made = Sweep(task, seeds, every, given, cap, goal, until_threshold, folder)
+    for spec in made.specs():  # a mistake in a point is reported before anything runs
+        config = spec.config
+        least = _episodes_of_iteration(config) * config.eval_every
         if cap < least:
-            raise SettingError(f"episodes = {cap} ends before the first evaluation: N = {plan.N} needs {least}.")
+            raise SettingError(
+                f"episodes = {cap} ends before the first evaluation of {spec.name}, which needs {least}."
+            )
     return made
+
+
+def _episodes_of_iteration(config: Config) -> int:
+    """Of the first; known to the search alone."""
+    return len(config.search.signs) * config.search.size(config.search.initial((1, 1)))
 
 
 @dataclass(frozen=True)
 class Row:
-    """A point of the grid over its seeds; `mean_episodes` to the threshold is infinite unless all seeds arrived."""
+    """A point of the grid over its seeds; `mean_episodes` to the threshold is infinite unless all seeds reached it."""
 
-    point: Preset
+    point: Mapping[str, Any]  # its settings
     seeds: int
     reached: int
     mean_episodes: float
     mean_best: float
 
 
-def ranking(curves: Sequence[Curve], threshold: float | None, seeds: int, points: Sequence[Preset] = ()) -> list[Row]:
+def ranking(curves: Sequence[Curve], threshold: float | None, specs: Sequence[RunSpec]) -> list[Row]:
     """The points of a grid, best first: least mean episodes to the threshold, then most seeds there, then reward.
 
-    A seed whose run is missing counts as one that never arrived, and a point without any run is the last.
+    `specs` are the runs of all points on all seeds. One that is missing counts as one that never reached it, and a
+    point without any run comes last.
     """
-    groups: dict[Preset, list[Curve]] = {point: [] for point in points}
-    for curve in curves:
-        groups.setdefault(curve.point, []).append(curve)
+    there = {curve.identity: curve for curve in curves}
+    points: dict[tuple[tuple[str, Any], ...], list[Curve | None]] = {}
+    for spec in specs:
+        points.setdefault(_point(spec), []).append(there.get(spec.identity))
+    goal = math.inf if threshold is None else threshold
     rows = []
-    for point, group in groups.items():
-        goal = math.inf if threshold is None else threshold
-        spent = [c.reach(goal) for c in group]
-        spent += [math.inf] * (seeds - len(group))
-        best = sum(c.best for c in group) / len(group) if group else -math.inf
+    for point, runs in points.items():
+        made = [run for run in runs if run is not None]
+        spent = [math.inf if run is None else run.reach(goal) for run in runs]
+        best = sum(run.best for run in made) / len(made) if made else -math.inf
         reached = sum(map(math.isfinite, spent))
-        rows.append(Row(point, seeds, reached, statistics.mean_of_all(spent), best))
+        rows.append(Row(dict(point), len(runs), reached, statistics.mean_of_all(spent), best))
     return sorted(rows, key=lambda row: (row.mean_episodes, -row.reached / row.seeds, -row.mean_best))
+
+
+def _point(spec: RunSpec) -> tuple[tuple[str, Any], ...]:
+    """What tells a point from the others: the search's settings, and shared ones that are part of its name."""
+    own = [f.name for f in own_fields(spec.config.search) if f.metadata["named"]]
+    values = {**search_settings(spec.config.search), **{name: getattr(spec.config, name) for name in spec.also}}
+    return tuple((name, value) for name, value in values.items() if name in own or name in spec.also)
 
 
 def rollouts(curves: Sequence[Curve]) -> tuple[int, int]:
     """(of training, of evaluation) that these runs took."""
-    evaluated = sum(len(curve.rewards) * curve.config.eval_episodes for curve in curves)
+    evaluated = sum(len(curve.rewards) * curve.eval_episodes for curve in curves)
     return sum(curve.episodes for curve in curves), evaluated
 
 
@@ -171,9 +191,28 @@ def table(rows: Sequence[Row]) -> str:
     """CSV, best point first."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*Preset._fields, "seeds", "reached", "mean_episodes", "mean_best"])
+    writer.writerow([*rows[0].point, "seeds", "reached", "mean_episodes", "mean_best"])
     for row in rows:
         episodes = "never" if math.isinf(row.mean_episodes) else f"{row.mean_episodes:.1f}"
         best = "" if math.isinf(row.mean_best) else f"{row.mean_best:.2f}"
-        writer.writerow([*row.point, row.seeds, row.reached, episodes, best])
+        writer.writerow([*row.point.values(), row.seeds, row.reached, episodes, best])
     return text.getvalue()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a sweep found: the points, best first, the rollouts that they took, and what went wrong."""
+
+    rows: Sequence[Row]
+    spent: tuple[int, int]
+    outcomes: Sequence[Outcome]
+    problems: Sequence[str] = field(default=())
+
+
+def run_sweep(sweep: Sweep, run: Run, *, name: str = "sweep.csv") -> Result:
+    """Run what is missing, and write the table of the points into the sweep's folder."""
+    outcomes = run(sweep.jobs())
+    curves, problems = sweep.results()
+    rows = ranking(curves, sweep.goal, sweep.specs())
+    write_atomic(sweep.folder / name, table(rows).encode())
+    return Result(rows, rollouts(curves), outcomes, problems)

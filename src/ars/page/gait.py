@@ -8,50 +8,56 @@ from ars.policy import LinearPolicy
 from ars.video.film import FrameWriter, Trace, film
 
 
-def gait(policy: LinearPolicy, task: str | None, *, seconds: float, seed: int = 0) -> dict[str, Any]:
-    """Frames, when each foot is down, and what the episode paid; {"why_not": …} where no film can be made."""
-    frames = FrameWriter()
+def film_gait(policy: LinearPolicy, task: str | None, *, seconds: float) -> dict[str, Any]:
+    """Frames, speeds, stances and a summary of the first episode of `ars evaluate` with seed 0; {"why_not": …} where
+    no film can be made."""
+    writer = FrameWriter()
     try:
-        rollout, trace = film(policy, task, [frames], seconds=seconds, seed=seed)
+        rollout, trace = film(policy, task, [writer], seconds=seconds)
     except ArsError as error:
         return {"why_not": str(error)}
-    last = trace.moments[-1]
+    summary = f"reward {rollout.reward:.1f} in {rollout.steps} steps"
+    speed = _mean_speed(trace)
+    length = trace.snapshots[-1].time
+    feet = [(foot, stances(trace, i)) for i, foot in enumerate(trace.feet)]
     return {
-        "frames": [base64.b64encode(frame).decode() for frame in frames.frames],
-        "frame_seconds": frames.seconds,
-        "seconds": last.time,
-        "seed": seed,
-        "steps": rollout.steps,
-        "reward": rollout.reward,
-        "speed": _mean_speed(trace),
+        "frames": [base64.b64encode(frame).decode() for frame in writer.frames],
+        "frame_seconds": writer.seconds,
+        "seconds": length,
+        "summary": summary if speed is None else f"{summary}, {speed:.2f} m/s in the second half",
         "speeds": _speeds(trace),
-        "feet": [{"name": foot, "down": stances(trace, i)} for i, foot in enumerate(trace.feet)],
+        "feet": [{"name": foot, "down": down, "share": _share(down, length)} for foot, down in feet],
     }
 
 
 def stances(trace: Trace, foot: int) -> list[tuple[float, float]]:
-    """The stretches of time, [from, to), in which a foot touches the ground; a moment stands for the dt after it."""
+    """The intervals [from, to) in which a foot touches the ground; a snapshot holds for the dt after it."""
     found: list[tuple[float, float]] = []
-    for moment in trace.moments[:-1]:  # the last one has no time after it
-        if moment.contacts[foot]:
-            start, end = moment.step * trace.dt, (moment.step + 1) * trace.dt
+    for snapshot in trace.snapshots[:-1]:  # no time follows the last one
+        if snapshot.contacts[foot]:
+            start, end = snapshot.step * trace.dt, (snapshot.step + 1) * trace.dt
             if found and found[-1][1] == start:
                 start = found.pop()[0]
             found.append((start, end))
     return found
 
 
+def _share(down: list[tuple[float, float]], length: float) -> str:
+    """The share of the time in which a foot is on the ground."""
+    return f"{sum(end - start for start, end in down) / (length or 1.0):.0%}"
+
+
 def _mean_speed(trace: Trace) -> float | None:
     """Metres per second, over the second half, when the gait has settled."""
-    speeds = [moment.speed for moment in trace.moments[len(trace.moments) // 2 :] if moment.speed is not None]
+    speeds = [one.speed for one in trace.snapshots[len(trace.snapshots) // 2 :] if one.speed is not None]
     return sum(speeds) / len(speeds) if speeds else None
 
 
 def _speeds(trace: Trace, most: int = 300) -> list[float]:
-    """The speed over time, at evenly spaced moments from the first to the last; empty where it is not known."""
-    moments = trace.moments
-    if len(moments) < 2 or any(moment.speed is None for moment in moments[1:]):
+    """The speed at evenly spaced times from the first to the last; empty where it is unknown."""
+    snapshots = trace.snapshots
+    if len(snapshots) < 2 or any(one.speed is None for one in snapshots[1:]):
         return []
-    count = min(most, len(moments))
-    chosen = (moments[round(i * (len(moments) - 1) / (count - 1))] for i in range(count))
-    return [round(moment.speed or 0.0, 3) for moment in chosen]
+    count = min(most, len(snapshots))
+    chosen = (snapshots[round(i * (len(snapshots) - 1) / (count - 1))] for i in range(count))
+    return [round(one.speed or 0.0, 3) for one in chosen]

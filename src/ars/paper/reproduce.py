@@ -12,7 +12,7 @@ from pathlib import Path
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
 from ars.experiments.cost import costs, in_words, on_cores, still_to_pay
-from ars.experiments.engine import Order, Outcome, collect, run_all, to_do
+from ars.experiments.engine import Job, Outcome, collect, run_all, to_do
 from ars.experiments.run_specs import CAPS, RunSpec, missing
 from ars.experiments.sweep import rollouts
 from ars.files import make_folder, write_atomic
@@ -23,7 +23,7 @@ from ars.settings import whole_number
 
 RUNS = Path("runs/paper")  # run folders
 Say = Callable[[str], None]
-RunOrders = Callable[[Sequence[Order], Mapping[RunSpec, float]], Sequence[Outcome]]  # the second: seconds of each
+RunJobs = Callable[[Sequence[Job], Mapping[RunSpec, float]], Sequence[Outcome]]  # the second: seconds of each
 
 
 @dataclass(frozen=True)
@@ -135,24 +135,24 @@ def say_costs(request: Request, cores: int, say: Say = print) -> dict[RunSpec, f
 
 
 def run_missing(
-    request: Request, *, cores: int, runs: Path = RUNS, minutes: float | None = None, run: RunOrders | None = None,
+    request: Request, *, cores: int, runs: Path = RUNS, minutes: float | None = None, run: RunJobs | None = None,
     compare: Callable[[Path], None] = figure5.compare, say: Say = print, warn: Say = print,
 ) -> list[Outcome]:  # fmt: skip
-    """Run what is missing, after a word on what it costs. `run` runs the orders, with a display for instance, and
+    """Run what is missing, after a word on what it costs. `run` runs the jobs, with a display for instance, and
     `compare` makes the numbers of figure 5."""
     curves = request.out / "runs"
     for problem in collect(runs, curves):
         warn(f"Left out: {problem}")
     needs_lqr = request.needs_lqr()
     seconds = say_costs(request, cores, say)
-    orders = [Order(spec, runs, curves) for spec in seconds]
+    jobs = [Job(spec, runs, curves) for spec in seconds]
     try:
-        ended = list(run(orders, seconds) if run else run_all(to_do(orders), jobs=cores, minutes=minutes))
+        ended = list(run(jobs, seconds) if run else run_all(to_do(jobs), jobs=cores, minutes=minutes))
     finally:
         collect(runs, curves)
-    if minutes is not None and len(ended) < len(orders):
-        left = len(orders) - len(ended)
-        say(f"{minutes:g} minutes are over: {left} of {len(orders)} runs are left; the same command goes on.")
+    if minutes is not None and len(ended) < len(jobs):
+        left = len(jobs) - len(ended)
+        say(f"{minutes:g} minutes are over: {left} of {len(jobs)} runs are left; the same command goes on.")
     if needs_lqr and minutes is not None:  # it has no limit of its own
         say("figure5 is left out, for ars lqr has no --minutes: run ars reproduce figure5.")
     elif needs_lqr:

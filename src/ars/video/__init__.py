@@ -1,1 +1,1 @@
-"""Episodes to look at: films and a live window."""
+"""Episodes to watch: films and a live window."""

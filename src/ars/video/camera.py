@@ -1,6 +1,6 @@
-"""MuJoCo's offscreen renderer: a camera that follows a robot, and a scene that is pleasant to look at.
+"""MuJoCo's offscreen renderer: a camera that follows a robot through a restyled scene.
 
-The camera has a copy of the model: floor, sky and light are changed there, and the simulation never sees it.
+The camera has its own copy of the model with another floor, sky and light; the simulation is not affected.
 """
 
 import copy
@@ -18,16 +18,16 @@ Image = NDArray[np.uint8]
 PACKAGES = "libegl1 libgl1-mesa-dri"  # Debian's, for EGL without a graphics card
 SKY_TOP, SKY_HORIZON = (0.30, 0.45, 0.62), (0.83, 0.89, 0.94)
 FLOOR_DARK, FLOOR_LIGHT = (0.44, 0.51, 0.57), (0.54, 0.61, 0.66)
-LIGHT = np.array([0.19, 0.29, -0.94])  # from behind the camera's shoulder, downwards
-SECONDS_TO_FOLLOW = 0.4  # up and down the camera follows slowly, or the horizon would shake with each step
+LIGHT = np.array([0.19, 0.29, -0.94])  # down, from behind the camera
+SECONDS_TO_FOLLOW = 0.4  # vertically the camera follows slowly, or the horizon would shake with each step
 
 
 class FilmError(ArsError):
-    """No film can be made here, for a reason that its message explains."""
+    """No film can be made; the message gives the reason."""
 
 
 def check_opengl() -> None:
-    """With MUJOCO_GL set, MuJoCo looks for that library as soon as it is imported, and fails in words of its own."""
+    """With MUJOCO_GL set, MuJoCo loads that library as soon as it is imported, with errors of many kinds."""
     try:
         import mujoco  # noqa: F401
     except Exception as error:  # PyOpenGL's, of many kinds
@@ -40,7 +40,7 @@ class Camera:
     def __init__(self, model: Any, shot: Shot | None, *, width: int, height: int) -> None:
         import mujoco
 
-        self._model = dressed(model, width, height)
+        self._model = restyle(model, width, height)
         self._body = min(1, model.nbody - 1)  # the first body after the world: the torso
         self._shot = shot or Shot(distance=1.6 * float(model.stat.extent), height=float(model.stat.center[2]))
         self._follow_height = shot is None
@@ -75,13 +75,13 @@ class Camera:
         mujoco.mjv_updateScene(
             self._model, data, self._option, None, self._camera, mujoco.mjtCatBit.mjCAT_ALL.value, self._scene
         )
-        for light in self._scene.lights[: self._scene.nlight]:  # the shadows walk along
+        for light in self._scene.lights[: self._scene.nlight]:  # the shadows move along
             if not light.headlight:
                 light.pos[:], light.dir[:] = (x - 1.0, y - 1.5, 5.0), LIGHT
         mujoco.mjr_render(self._rectangle, self._scene, self._mjr)
         pixels = np.empty((self._rectangle.height, self._rectangle.width, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(pixels, None, self._rectangle, self._mjr)
-        return pixels[::-1]  # OpenGL counts rows from below
+        return pixels[::-1]  # OpenGL's rows start at the bottom
 
     def close(self) -> None:
         self._context.make_current()
@@ -96,7 +96,7 @@ class Camera:
 
 
 def _kind() -> str:
-    """MUJOCO_GL chooses, as everywhere with MuJoCo; without it EGL, which needs no display."""
+    """MUJOCO_GL, as everywhere with MuJoCo; by default EGL, which needs no display."""
     return os.environ.get("MUJOCO_GL", "").strip().lower() or "egl"
 
 
@@ -124,8 +124,8 @@ def _without_opengl(error: Exception) -> str:
     return f"Pictures need OpenGL by {kind}, which does not work here ({reason}): try `apt-get install {packages}`."
 
 
-def dressed(model: Any, width: int, height: int) -> Any:
-    """A copy of the model with an endless floor, a calm sky and soft light."""
+def restyle(model: Any, width: int, height: int) -> Any:
+    """A copy of the model with an infinite floor, a calm sky and soft light."""
     import mujoco
 
     model = copy.copy(model)
@@ -137,7 +137,7 @@ def dressed(model: Any, width: int, height: int) -> Any:
     model.vis.map.haze = 0.5
     model.light_diffuse[:] = np.minimum(model.light_diffuse, 0.7)
     for geom in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
-        model.geom_size[geom, :2] = 0.0  # endless: robots outrun the 40 m that the files draw
+        model.geom_size[geom, :2] = 0.0  # infinite: robots outrun the 40 m of the files
         model.geom_rgba[geom] = 1.0
         if (material := int(model.geom_matid[geom])) >= 0:
             model.mat_texuniform[material], model.mat_texrepeat[material] = True, 0.5  # squares of one metre
@@ -149,7 +149,7 @@ def dressed(model: Any, width: int, height: int) -> Any:
 
 
 def _paint(model: Any, texture: int) -> None:
-    """Recolour the sky and a checked floor; leave what else there is."""
+    """Recolour the sky and a checked floor; leave other textures as they are."""
     import mujoco
 
     start, channels = int(model.tex_adr[texture]), int(model.tex_nchannel[texture])

@@ -1,6 +1,6 @@
 """One episode of a policy, watched step by step: exactly the k-th episode of `ars evaluate` with the same seed.
 
-The rollout is the plain task's own; what watches it sits around the environment and changes nothing.
+The rollout is the one of the plain task; the watcher wraps the environment and changes nothing.
 """
 
 import math
@@ -18,33 +18,34 @@ from ars.policy import LinearPolicy
 from ars.settings import whole_number
 from ars.tasks import Rollout, locomotion
 from ars.tasks.gymnasium import GymnasiumTask, make_env
-from ars.video.framing import looks
+from ars.video.camera import FilmError
+from ars.video.framing import find_framing
 
 if TYPE_CHECKING:
     from ars.video.user_robot import WatchedRobot
 
-SECONDS_OF_SPEED = 0.5  # the speed is smoothed over about this long
-DEFAULT_FPS = 30.0  # of environments that name none
+SECONDS_OF_SPEED = 0.5  # time constant of the smoothed speed
+DEFAULT_FPS = 30.0  # of environments without `render_fps`
 
 
 @dataclass(frozen=True)
-class Moment:
-    """What there is to see after a step; moment 0 is the initial state."""
+class Snapshot:
+    """The episode after a step; snapshot 0 is the initial state."""
 
     step: int
     time: float  # seconds since the start
     reward: float  # so far
-    speed: float | None  # metres per second along x, smoothed; None where the environment does not tell
+    speed: float | None  # metres per second along x, smoothed; None where the environment does not report it
     contacts: tuple[bool, ...]  # which feet touch the ground
 
 
 class Scene:
-    """What a watcher may look at: what has a MuJoCo model and data, if the task is such, and the names of its feet.
-    `env` is there for environments that draw themselves."""
+    """What a watcher can see: `mujoco`, an object with a model and data, if the task has them; the names of the feet;
+    and `env`, for environments that draw themselves."""
 
     def __init__(self, name: str, simulation: Any, *, dt: float, env: gymnasium.Env[Any, Any] | None = None) -> None:
         self.name, self.mujoco, self.dt, self.env = name, simulation, dt, env
-        found = looks(name) if simulation else None
+        found = find_framing(name) if simulation else None
         self.shot = found.shot if found else None
         self.feet = tuple(foot for foot, _ in found.feet) if found else ()
         self._foot_of: dict[int, int] = {}
@@ -70,7 +71,7 @@ class Scene:
         return tuple(touching)
 
 
-Watcher = Callable[[Scene, Moment], None]
+Watcher = Callable[[Scene, Snapshot], None]
 
 
 def play(
@@ -83,7 +84,7 @@ def play(
     seconds: float = math.inf,
     render_mode: str | None = None,
 ) -> Rollout:
-    """Run the episode and call `watch` at its start and after every step; `seconds` of it at the most."""
+    """Run the episode, or its first `seconds`, and call `watch` at its start and after every step."""
     name = task_of(policy, task)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     made = _watched(name, watch, render_mode)
@@ -110,7 +111,9 @@ def task_of(policy: LinearPolicy, task: str | None) -> str:
 
 
 def _watched(name: str, watch: Watcher, render_mode: str | None) -> "_WatchedTask | WatchedRobot":
-    """A task that shows itself to the watcher while it rolls out."""
+    """The task, which calls the watcher during its rollout."""
+    if name == "lqr":
+        raise FilmError("lqr has no pictures: it is a linear system without a body.")
     careful = _careful(name, watch)
     robot = locomotion.find(name) if ":" in name else None
     if robot is None:
@@ -121,11 +124,11 @@ def _watched(name: str, watch: Watcher, render_mode: str | None) -> "_WatchedTas
 
 
 def _careful(name: str, watch: Watcher) -> Watcher:
-    """A watcher's failure is its own: the task would call it a failure of the environment."""
+    """Report a failure of the watcher as such: the task would blame the environment."""
 
-    def careful(scene: Scene, moment: Moment) -> None:
+    def careful(scene: Scene, snapshot: Snapshot) -> None:
         try:
-            watch(scene, moment)
+            watch(scene, snapshot)
         except (ArsError, KeyboardInterrupt):
             raise
         except Exception as error:
@@ -135,7 +138,7 @@ def _careful(name: str, watch: Watcher) -> Watcher:
 
 
 class _WatchedTask(GymnasiumTask):
-    """The plain task, with a watcher around its environment."""
+    """The plain task with a watched environment."""
 
     def __init__(self, name: str, watch: Watcher, render_mode: str | None) -> None:
         super().__init__(name)
@@ -147,33 +150,33 @@ class _WatchedTask(GymnasiumTask):
 
 
 class _Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Passes everything on, and shows each state to the watcher."""
+    """Passes everything on, and calls the watcher at each state."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], scene: Scene, watch: Watcher) -> None:
         super().__init__(env)
         self._scene, self._watch = scene, watch
-        self._moment = Moment(0, 0.0, 0.0, None, ())
+        self._snapshot = Snapshot(0, 0.0, 0.0, None, ())
 
     def reset(self, **kwargs: Any) -> Any:
         result = self.env.reset(**kwargs)
-        self._show(Moment(0, 0.0, 0.0, None, self._scene.contacts()))
+        self._show(Snapshot(0, 0.0, 0.0, None, self._scene.contacts()))
         return result
 
     def step(self, action: Any) -> Any:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        before, scene = self._moment, self._scene
+        before, scene = self._snapshot, self._scene
         step = before.step + 1
         speed = smooth(before.speed, info.get("x_velocity"), scene.dt)
-        self._show(Moment(step, step * scene.dt, before.reward + float(reward), speed, scene.contacts()))
+        self._show(Snapshot(step, step * scene.dt, before.reward + float(reward), speed, scene.contacts()))
         return obs, reward, terminated, truncated, info
 
-    def _show(self, moment: Moment) -> None:
-        self._moment = moment
-        self._watch(self._scene, moment)
+    def _show(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._watch(self._scene, snapshot)
 
 
 def smooth(before: float | None, now: Any, dt: float) -> float | None:
-    """An exponential average over time; it starts at rest, as the robots do."""
+    """Exponential smoothing over time; it starts at rest, as the robots do."""
     if not isinstance(now, float | np.floating):
         return None
     keep = math.exp(-dt / SECONDS_OF_SPEED)

@@ -1,6 +1,6 @@
-"""Films: an episode as frames with speed, reward and time drawn in, and the files that they go into.
+"""Films: an episode as frames that show speed, reward and time, and the files that hold them.
 
-Frames are handed to the writers one by one while the episode runs.
+Writers receive the frames one by one while the episode runs.
 """
 
 import io
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ars.errors import FileError, SettingError
-from ars.files import write_atomic
+from ars.files import safe_name, write_atomic
 from ars.policy import LinearPolicy
 from ars.settings import finite_number
 from ars.tasks import Rollout
 from ars.video.camera import Camera, FilmError
-from ars.video.episode import Moment, Scene, play
+from ars.video.episode import Scene, Snapshot, play
 
-SHORTEST_FRAME = 0.039  # seconds: about 25 frames a second, which is what a GIF can show evenly
+SHORTEST_FRAME = 0.039  # seconds: about 25 frames per second, which a GIF can show evenly
 WIDTH, HEIGHT = 480, 320
 COLOURS = 96  # of a GIF
 FRAMES_FOR_PALETTE = 25
@@ -39,11 +39,11 @@ class Writer(Protocol):
 
 @dataclass
 class Trace:
-    """The moments of an episode as columns, for diagrams."""
+    """The snapshots of an episode, for diagrams."""
 
     feet: tuple[str, ...] = ()
     dt: float = 0.0
-    moments: list[Moment] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
 
 
 def film(
@@ -57,18 +57,17 @@ def film(
     width: int = WIDTH,
     height: int = HEIGHT,
 ) -> tuple[Rollout, Trace]:
-    """Film an episode, or its first `seconds`, in real time; every step is in the trace."""
-    if finite_number("seconds", seconds) <= 0:
-        raise SettingError(f"seconds = {seconds:g} must be larger than 0.")
+    """Film an episode, or its first `seconds`, in real time; the trace has every step."""
+    check_seconds(seconds)
     trace, lens = Trace(), _Lens(width, height)
 
-    def watch(scene: Scene, moment: Moment) -> None:
+    def watch(scene: Scene, snapshot: Snapshot) -> None:
         trace.feet, trace.dt = scene.feet, scene.dt
-        trace.moments.append(moment)
+        trace.snapshots.append(snapshot)
         every = stride(scene.dt)
-        if moment.step % every == 0:
+        if snapshot.step % every == 0:
             frame = lens.picture(scene, every * scene.dt)
-            draw_figures(frame, moment)
+            draw_figures(frame, snapshot)
             for writer in writers:
                 writer.add(frame, every * scene.dt)
 
@@ -85,13 +84,18 @@ def film(
     return rollout, trace
 
 
+def check_seconds(seconds: float) -> None:
+    if finite_number("seconds", seconds) <= 0:
+        raise SettingError(f"seconds = {seconds:g} must be larger than 0.")
+
+
 def stride(dt: float) -> int:
-    """Steps between frames, so that none is shorter than SHORTEST_FRAME."""
+    """Steps per frame, so that no frame is shorter than SHORTEST_FRAME."""
     return max(1, math.ceil(SHORTEST_FRAME / dt - 1e-9))
 
 
 class _Lens:
-    """Pictures of any scene: our camera where there is a MuJoCo model, else what the environment draws itself."""
+    """Pictures of any scene: by our camera where there is a MuJoCo model, else as the environment draws itself."""
 
     def __init__(self, width: int, height: int) -> None:
         self._size = width, height
@@ -129,15 +133,15 @@ def _own_picture(scene: Scene) -> Any:
     return picture.astype(np.uint8)
 
 
-def draw_figures(frame: Any, moment: Moment) -> None:
+def draw_figures(frame: Any, snapshot: Snapshot) -> None:
     """Speed, reward so far and time along the lower edge of a Pillow image."""
     from PIL import ImageDraw, ImageFont
 
     draw = ImageDraw.Draw(frame, "RGBA")
     size = max(10, frame.height // 17)
     font = ImageFont.load_default(size)
-    speed = "" if moment.speed is None else f"{moment.speed:.1f} m/s"
-    texts = [speed, f"reward {moment.reward:.0f}", f"{moment.time:.1f} s"]
+    speed = "" if snapshot.speed is None else f"{snapshot.speed:.1f} m/s"
+    texts = [speed, f"reward {snapshot.reward:.0f}", f"{snapshot.time:.1f} s"]
     top = frame.height - round(1.9 * size)
     draw.rectangle((0, top, frame.width, frame.height), fill=(18, 28, 38, 190))
     places = (0.03 * frame.width, "lm"), (0.5 * frame.width, "mm"), (0.97 * frame.width, "rm")
@@ -149,18 +153,18 @@ def draw_figures(frame: Any, moment: Moment) -> None:
 
 
 class _InMemory:
-    """Nothing is on disk before the film is finished."""
+    """Writes nothing to disk before the film is finished."""
 
     def cancel(self) -> None:
-        """Nothing to take back."""
+        """Nothing to undo."""
 
 
 class GifWriter(_InMemory):
-    """A GIF that loops, in one palette for the whole film: smaller, and without flicker."""
+    """A GIF that loops, with one palette for the whole film: smaller, and without flicker."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._first: list[Any] = []  # in full colour, until there are enough of them to choose a palette from
+        self._first: list[Any] = []  # in full colour, until there are enough to choose a palette from
         self._frames: list[Any] = []
         self._palette: Any = None
         self._times = [0.0]
@@ -194,7 +198,7 @@ class GifWriter(_InMemory):
     def close(self) -> None:
         if self._palette is None:
             self._choose_palette()
-        hundredths = [round(100 * time) for time in self._times]  # a GIF counts in these; rounding must not add up
+        hundredths = [round(100 * time) for time in self._times]  # a GIF's unit; rounding errors must not add up
         durations = [10 * (b - a) for a, b in itertools.pairwise(hundredths)]
         content = io.BytesIO()
         first, *rest = self._frames
@@ -203,7 +207,7 @@ class GifWriter(_InMemory):
 
 
 class WebpWriter(_InMemory):
-    """An animated WebP: a third of a GIF's size, for browsers."""
+    """An animated WebP for browsers: a third of a GIF's size."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -223,13 +227,13 @@ class WebpWriter(_InMemory):
 
 
 class Mp4Writer:
-    """H.264 by ffmpeg, which the extra `video` brings."""
+    """H.264 by ffmpeg, which the extra `video` installs."""
 
     def __init__(self, path: Path) -> None:
         try:
             import imageio_ffmpeg
         except ImportError as error:
-            raise FilmError("MP4 needs the extra `video`: pip install 'ars-rl[video]'; --gif works without.") from error
+            raise FilmError("MP4 needs the extra `video`: pip install 'ars-rl[video]', or use --gif.") from error
         self.path, self._ffmpeg = path, imageio_ffmpeg
         self._stream: Any = None
         self._temporary = path.with_name(f".{path.name}.tmp.mp4")
@@ -263,7 +267,7 @@ class Mp4Writer:
 
 
 class FrameWriter(_InMemory):
-    """Every frame as a WebP of its own, in memory: for pages, whose player can stop at any of them."""
+    """Each frame as a separate WebP in memory: for pages, whose player can stop at any of them."""
 
     def __init__(self, quality: int = 55) -> None:
         self.frames: list[bytes] = []
@@ -284,10 +288,20 @@ WRITERS: dict[str, Any] = {".gif": GifWriter, ".webp": WebpWriter, ".mp4": Mp4Wr
 
 
 def writer_for(path: Path) -> Writer:
-    """By the file's ending; the folder must be there, so that nobody films for nothing."""
+    """The writer for the file's ending. A missing folder is an error now, not after the film has been made."""
     if path.suffix.lower() not in WRITERS:
         raise SettingError(f"{path} ends in none of {', '.join(WRITERS)}: choose one of these.")
     if not path.absolute().parent.is_dir():
         raise FileError(f"Cannot write {path}: there is no folder {path.absolute().parent}.")
     writer: Writer = WRITERS[path.suffix.lower()](path)
     return writer
+
+
+def free_file(task: str) -> Path:
+    """TASK.gif in the current folder, with a number if that exists."""
+    safe = safe_name(task)
+    path, number = Path(f"{safe}.gif"), 1
+    while path.exists():
+        number += 1
+        path = Path(f"{safe}-{number}.gif")
+    return path

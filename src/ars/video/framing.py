@@ -1,4 +1,4 @@
-"""What to look at in the paper's six robots, as data: their feet, and where the camera stands."""
+"""The paper's six robots as the camera sees them, as data: where it stands, and what their feet are."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ars.presets import robot_of
 
 @dataclass(frozen=True)
 class Shot:
-    """A camera that moves along with the robot, in metres and degrees; height is what it looks at."""
+    """A camera that follows the robot, in metres and degrees; it looks at a point at `height`."""
 
     distance: float
     height: float
@@ -16,21 +16,23 @@ class Shot:
 
 
 @dataclass(frozen=True)
-class Looks:
-    """feet: what people call a foot → its geoms in the model."""
+class Framing:
+    """feet: pairs of a foot's common name and its geoms in the model."""
 
     shot: Shot
     feet: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 ROBOTS = {
-    "Swimmer": Looks(Shot(distance=4.6, height=0.0, elevation=-48.0)),
-    "Hopper": Looks(Shot(distance=3.0, height=0.72), feet=(("foot", ("foot_geom",)),)),
-    "HalfCheetah": Looks(Shot(distance=3.1, height=0.45), feet=(("back foot", ("bfoot",)), ("front foot", ("ffoot",)))),
-    "Walker2d": Looks(
+    "Swimmer": Framing(Shot(distance=4.6, height=0.0, elevation=-48.0)),
+    "Hopper": Framing(Shot(distance=3.0, height=0.72), feet=(("foot", ("foot_geom",)),)),
+    "HalfCheetah": Framing(
+        Shot(distance=3.1, height=0.45), feet=(("back foot", ("bfoot",)), ("front foot", ("ffoot",)))
+    ),
+    "Walker2d": Framing(
         Shot(distance=3.4, height=0.78), feet=(("right foot", ("foot_geom",)), ("left foot", ("foot_left_geom",)))
     ),
-    "Ant": Looks(
+    "Ant": Framing(
         Shot(distance=3.9, height=0.3, azimuth=105.0, elevation=-22.0),
         feet=(
             ("front left", ("left_ankle_geom",)),
@@ -39,14 +41,14 @@ ROBOTS = {
             ("front right", ("fourth_ankle_geom",)),
         ),
     ),
-    "Humanoid": Looks(
+    "Humanoid": Framing(
         Shot(distance=3.6, height=0.85, azimuth=105.0),
         feet=(("right foot", ("right_foot",)), ("left foot", ("left_foot",))),
     ),
 }
 
 
-def looks(task: str) -> Looks | None:
+def find_framing(task: str) -> Framing | None:
     """None for a task that is not one of the six robots."""
     robot = robot_of(task)
     return ROBOTS[robot] if robot else None

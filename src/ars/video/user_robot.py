@@ -1,6 +1,6 @@
-"""A robot of the user's own (a Locomotion, by module:attribute), watched step by step over the compiled loop.
+"""A user's robot (a Locomotion, by module:attribute), watched step by step in the compiled loop.
 
-One step of the loop after the other is the same episode as all of them at once: it keeps nothing but MjData.
+Single steps of the loop make the same episode as all of them at once, because its only state is MjData.
 """
 
 from types import SimpleNamespace
@@ -12,11 +12,11 @@ from ars.policy import LinearPolicy
 from ars.tasks import Rollout
 from ars.tasks.locomotion import Locomotion
 from ars.tasks.mujoco_loop import MujocoTask, _episode, _is_healthy, _where
-from ars.video.episode import Moment, Scene, Watcher, smooth
+from ars.video.episode import Scene, Snapshot, Watcher, smooth
 
 
 class WatchedRobot(MujocoTask):
-    """The compiled task, shown to a watcher after every step."""
+    """The compiled task, which calls a watcher after every step."""
 
     def __init__(self, robot: Locomotion, name: str, watch: Watcher) -> None:
         super().__init__(robot, name)
@@ -25,22 +25,22 @@ class WatchedRobot(MujocoTask):
 
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         self.reset(key)
-        moment = Moment(0, 0.0, 0.0, None, self.scene.contacts())
-        self._watch(self.scene, moment)
+        snapshot = Snapshot(0, 0.0, 0.0, None, self.scene.contacts())
+        self._watch(self.scene, snapshot)
         healthy, finite = True, True
-        while healthy and finite and moment.step < min(H, self.H):
+        while healthy and finite and snapshot.step < min(H, self.H):
             place = _where(self._views.place, self._rules)
             reward, done, finite = self._step(policy, shift)
             if not done:
                 break
-            step = moment.step + 1
+            step = snapshot.step + 1
             speed = smooth(
-                moment.speed, (_where(self._views.place, self._rules) - place) / self.scene.dt, self.scene.dt
+                snapshot.speed, (_where(self._views.place, self._rules) - place) / self.scene.dt, self.scene.dt
             )
-            moment = Moment(step, step * self.scene.dt, moment.reward + reward, speed, self.scene.contacts())
-            self._watch(self.scene, moment)
+            snapshot = Snapshot(step, step * self.scene.dt, snapshot.reward + reward, speed, self.scene.contacts())
+            self._watch(self.scene, snapshot)
             healthy = _is_healthy(self._views.qpos, self._views.qvel, self._rules)
-        return Rollout(moment.reward, moment.step, None, finite)
+        return Rollout(snapshot.reward, snapshot.step, None, finite)
 
     def _step(self, policy: LinearPolicy, shift: float) -> tuple[float, int, bool]:
         return _episode(

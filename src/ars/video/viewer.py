@@ -1,4 +1,4 @@
-"""A live window on a policy, one episode after the other, until it is closed."""
+"""A live window that shows a policy, episode after episode, until it is closed."""
 
 import math
 import os
@@ -10,11 +10,11 @@ from typing import Any
 
 from ars.errors import ArsError
 from ars.policy import LinearPolicy
-from ars.video.camera import FilmError, dressed
-from ars.video.episode import Moment, Scene, play
-from ars.video.film import stride
+from ars.video.camera import FilmError, restyle
+from ars.video.episode import Scene, Snapshot, play
+from ars.video.film import check_seconds, stride
 
-LATEST = 0.1  # seconds behind the clock at which pictures are left out
+LATEST = 0.1  # seconds behind the clock; later pictures are left out
 
 
 class _Closed(ArsError):
@@ -22,25 +22,27 @@ class _Closed(ArsError):
 
 
 def has_display() -> bool:
-    """Whether a window can open. On macOS MuJoCo's needs a Python of its own, so films are made there."""
+    """Whether a window can open. On macOS MuJoCo's viewer needs its own Python, so films are made there."""
     if sys.platform == "win32":
         return True
     return sys.platform == "linux" and any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))) and _display_answers()
 
 
 def _display_answers() -> bool:
-    """MuJoCo's viewer ends the whole process where it cannot reach the display: ask before."""
+    """MuJoCo's viewer ends the whole process if it cannot reach the display: ask first."""
     import glfw
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # GLFW tells its errors as warnings
+        warnings.simplefilter("ignore")  # GLFW reports its errors as warnings
         answers = bool(glfw.init())
         glfw.terminate()
     return answers
 
 
 def show(policy: LinearPolicy, task: str | None, *, seconds: float | None, seed: int) -> list[float]:
-    """Open the window; returns the rewards of the episodes that ended in it."""
+    """Open the window, for `seconds` or until it is closed; returns the rewards of the episodes that ended in it."""
+    if seconds is not None:
+        check_seconds(seconds)
     window = _Window(math.inf if seconds is None else seconds)
     rewards: list[float] = []
     try:
@@ -56,8 +58,7 @@ def show(policy: LinearPolicy, task: str | None, *, seconds: float | None, seed:
 class _Window:
     """MuJoCo's viewer, which follows the robot in real time; other environments open their own window and pace it.
 
-    The viewer has a model and a state of its own, and is given a copy of every state: nothing that is clicked in it
-    reaches the episode."""
+    The viewer has its own model and receives a copy of every state: no click in it reaches the episode."""
 
     def __init__(self, seconds: float) -> None:
         self._viewer: Any = None
@@ -67,7 +68,7 @@ class _Window:
         self._ends = time.monotonic() + seconds
         self._episode_began = 0.0
 
-    def watch(self, scene: Scene, moment: Moment) -> None:
+    def watch(self, scene: Scene, snapshot: Snapshot) -> None:
         if time.monotonic() >= self._ends:
             raise _Closed
         if scene.mujoco is None:
@@ -76,16 +77,16 @@ class _Window:
 
         if self._viewer is None:
             self._open(scene)
-        if moment.step == 0:
+        if snapshot.step == 0:
             self._episode_began = time.monotonic()
         if not self._viewer.is_running():
             raise _Closed
-        late = time.monotonic() - self._episode_began - moment.time
-        if moment.step % stride(scene.dt) == 0 and late < LATEST:  # a slow machine shows fewer pictures, in real time
+        late = time.monotonic() - self._episode_began - snapshot.time
+        if snapshot.step % stride(scene.dt) == 0 and late < LATEST:  # a slow machine shows fewer pictures, in real time
             with self._viewer.lock():
                 mujoco.mj_copyData(self._data, self._model, scene.mujoco.data)
             if hasattr(self._viewer, "set_texts"):  # MuJoCo 3.3.1 and later
-                self._viewer.set_texts((None, mujoco.mjtGridPos.mjGRID_TOPLEFT, *_figures(moment)))
+                self._viewer.set_texts((None, mujoco.mjtGridPos.mjGRID_TOPLEFT, *_figures(snapshot)))
             self._viewer.sync()
         time.sleep(max(0.0, -late))
 
@@ -93,7 +94,7 @@ class _Window:
         import mujoco
         import mujoco.viewer
 
-        self._model = dressed(scene.mujoco.model, 640, 480)
+        self._model = restyle(scene.mujoco.model, 640, 480)
         self._data = mujoco.MjData(self._model)
         before = set(threading.enumerate())
         try:
@@ -110,14 +111,14 @@ class _Window:
             camera.elevation = scene.shot.elevation
 
     def close(self) -> None:
-        """Also wait for the viewer's threads: a process that ends while they draw would crash."""
+        """Wait for the viewer's threads too: a process that ends while they draw would crash."""
         if self._viewer is not None:
             self._viewer.close()
             for thread in self._threads:
                 thread.join(timeout=5.0)
 
 
-def _figures(moment: Moment) -> tuple[str, str]:
+def _figures(snapshot: Snapshot) -> tuple[str, str]:
     """Names and values, as the viewer lists them."""
-    speed = "" if moment.speed is None else f"{moment.speed:.1f} m/s"
-    return "speed\nreward\ntime", f"{speed}\n{moment.reward:.0f}\n{moment.time:.1f} s"
+    speed = "" if snapshot.speed is None else f"{snapshot.speed:.1f} m/s"
+    return "speed\nreward\ntime", f"{speed}\n{snapshot.reward:.0f}\n{snapshot.time:.1f} s"

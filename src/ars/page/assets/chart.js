@@ -1,7 +1,7 @@
 // Curves over episodes, timesteps or time. Pointer or arrow keys read them, dragging or + and − zoom all at once.
 
 const state = {
-  task: null, axis: "episodes", chosen: new Set(), look: -1, singles: false, zoom: null, matrix: "W",
+  task: 0, axis: "episodes", chosen: new Set(), look: -1, singles: false, zoom: null, matrix: "W",
 };
 let charts = [];
 let clips = 0;
@@ -9,17 +9,32 @@ const drawCharts = () => charts.forEach((chart) => chart.draw());
 
 const point = (x, y) => `${x.toFixed(1)},${y.toFixed(1)}`;
 
-const pathOf = ({ xs, ys }, px, py) => xs.map((x, i) => `${i ? "L" : "M"}${point(px(x), py(ys[i]))}`).join("");
-
-function areaOf({ xs, low, high }, px, py) {
-  if (!xs.length) return "";
-  const above = xs.map((x, i) => point(px(x), py(high[i])));
-  const below = xs.map((x, i) => point(px(x), py(low[i]))).reverse();
-  return `M${[...above, ...below].join("L")}Z`;
+// The stretches of a line between its gaps, which are nulls: the indices of their points.
+function stretches(ys) {
+  const found = [[]];
+  ys.forEach((y, i) => y === null ? found.push([]) : found.at(-1).push(i));
+  return found.filter((part) => part.length);
 }
 
-// build() gives {series, limit}: lines {label, colour, xs, ys, low, high, thin}, and the threshold or null.
-function makeChart({ label, height, build, unit = "", singlesInLegend = false }) {
+const pathOf = ({ xs, ys }, px, py) => stretches(ys).map((part) => {
+  const points = part.map((i) => point(px(xs[i]), py(ys[i])));
+  return `M${[points[0], ...points].join("L")}`; // a point alone is a dot, by its round cap
+}).join("");
+
+const areaOf = ({ xs, low, high }, px, py) => stretches(low).map((part) => {
+  const edge = (ys) => part.map((i) => point(px(xs[i]), py(ys[i])));
+  return `M${[...edge(high), ...edge(low).reverse()].join("L")}Z`;
+}).join("");
+
+// The value of a line at x, on the straight line between its points; null outside it and in a gap.
+function valueAt({ xs, ys }, x) {
+  const high = xs.findIndex((one) => one >= x), low = xs[high] === x ? high : high - 1;
+  if (low < 0 || ys[low] === null || ys[high] === null) return null;
+  return low === high ? ys[low] : ys[low] + (ys[high] - ys[low]) * (x - xs[low]) / (xs[high] - xs[low]);
+}
+
+// lines() gives [{label, colour, xs, ys, low, high, thin}]; limit is the threshold or null.
+function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
   const margin = { left: 56, right: 14, top: 10, bottom: 40 };
   const help = "Arrow keys read the values, plus and minus zoom, 0 shows everything.";
   const svg = s("svg", { class: "plot", tabindex: "0", role: "group", "aria-label": `${label}. ${help}` });
@@ -36,11 +51,9 @@ function makeChart({ label, height, build, unit = "", singlesInLegend = false })
     drawCharts();
   }
 
-  const covers = (line, x) => line.xs.length > 0 && x >= line.xs[0] && x <= line.xs.at(-1);
-
   // What the vertical axis has to hold: all that is seen, the threshold, and zero where it is near.
-  function heights(series, limit, x0, x1) {
-    const within = (line, ys) => (ys ?? []).filter((_, i) => line.xs[i] >= x0 && line.xs[i] <= x1);
+  function heights(series, x0, x1) {
+    const within = (line, ys) => (ys ?? []).filter((y, i) => y !== null && line.xs[i] >= x0 && line.xs[i] <= x1);
     const seen = series.flatMap((line) => [line.ys, line.low, line.high].flatMap((ys) => within(line, ys)));
     if (limit !== null && !state.zoom) seen.push(limit);
     let low = seen.length ? Math.min(...seen) : 0;
@@ -51,12 +64,12 @@ function makeChart({ label, height, build, unit = "", singlesInLegend = false })
   }
 
   function draw() {
-    const axis = AXES[state.axis], { series, limit } = build();
+    const axis = AXES[state.axis], series = lines();
     const width = Math.max(260, svg.getBoundingClientRect().width);
     const inner = width - margin.left - margin.right, tall = height - margin.top - margin.bottom;
     const right = margin.left + inner, bottom = margin.top + tall;
     const all = [0, Math.max(0, ...series.flatMap((line) => line.xs)) || 1];
-    const [x0, x1] = state.zoom ?? all, [y0, y1] = heights(series, limit, x0, x1);
+    const [x0, x1] = state.zoom ?? all, [y0, y1] = heights(series, x0, x1);
     const px = (x) => margin.left + inner * (x - x0) / (x1 - x0);
     const py = (y) => margin.top + tall * (1 - (y - y0) / (y1 - y0));
     now = { series, x0, x1, all, inner, px, py, tall };
@@ -73,13 +86,13 @@ function makeChart({ label, height, build, unit = "", singlesInLegend = false })
     for (const x of ticks(x0, x1, inner / 95, state.axis === "seconds"))
       content.push(s("text", { x: px(x), y: bottom + 17, "text-anchor": "middle" }, axis.tick(x)));
     content.push(s("text", { x: right, y: height - 4, "text-anchor": "end" }, axis.name.toLowerCase()));
-    content.push(s("g", { "clip-path": `url(#${clip})` }, lines(series, px, py),
+    content.push(s("g", { "clip-path": `url(#${clip})` }, curves(series, px, py),
       limit !== null && s("line", { class: "limit", x1: margin.left, x2: right, y1: py(limit), y2: py(limit) })));
     if (limit !== null && limit >= y0 && limit <= y1) {
       const y = py(limit) < margin.top + 16 ? py(limit) + 15 : py(limit) - 5;
       content.push(s("text", { class: "limit-text", x: margin.left + 6, y }, `the paper's threshold ${number(limit)}`));
     }
-    if (!series.some((line) => line.xs.length))
+    if (!series.some((line) => line.ys.some((y) => y !== null)))
       content.push(s("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "Nothing to show yet"));
     over = s("g", {});
     svg.replaceChildren(...content, over);
@@ -97,8 +110,10 @@ function makeChart({ label, height, build, unit = "", singlesInLegend = false })
     if (cursor !== null && cursor >= x0 && cursor <= x1) {
       const place = { x1: px(cursor), x2: px(cursor), y1: margin.top, y2: margin.top + tall };
       content.push(s("line", { class: "cursor", ...place }));
-      for (const line of series.filter((one) => covers(one, cursor) && (!one.thin || series.length < 12)))
-        content.push(dot(px(cursor), py(valueAt(line, cursor)), line, { r: 3.5 }));
+      for (const line of series.filter((one) => !one.thin || series.length < 12)) {
+        const value = valueAt(line, cursor);
+        if (value !== null) content.push(dot(px(cursor), py(value), line, { r: 3.5 }));
+      }
     }
     over.replaceChildren(...content);
     drawLegend(series, AXES[state.axis]);
@@ -106,24 +121,24 @@ function makeChart({ label, height, build, unit = "", singlesInLegend = false })
 
   const dot = (cx, cy, line, more) => s("circle", { cx, cy, style: { fill: line.colour }, ...more });
 
-  function lines(series, px, py) {
+  function curves(series, px, py) {
     const bands = series.filter((line) => line.low).map((line) =>
       s("path", { class: "band", d: areaOf(line, px, py), style: { fill: line.colour, opacity: 0.16 } }));
-    const curves = series.map((line) => {
-      if (line.xs.length === 1) return dot(px(line.xs[0]), py(line.ys[0]), line, { class: "curve", r: 4 });
+    const paths = series.map((line) => {
+      if (line.xs.length === 1 && line.ys[0] !== null) return dot(px(line.xs[0]), py(line.ys[0]), line, { class: "curve", r: 4 });
       const pen = { stroke: line.colour, strokeWidth: line.thin ? 1.2 : 2.2, opacity: line.thin ? 0.75 : 1 };
-      const style = { ...pen, fill: "none", strokeLinejoin: "round" };
+      const style = { ...pen, fill: "none", strokeLinejoin: "round", strokeLinecap: "round" };
       return s("path", { class: line.thin ? "single" : "curve", d: pathOf(line, px, py), style });
     });
-    return [bands, curves];
+    return [bands, paths];
   }
 
   function drawLegend(series, axis) {
     const listed = series.filter((line) => !line.thin || (singlesInLegend && series.length < 12));
     const items = listed.map((line) => {
-      const value = cursor !== null && covers(line, cursor) && ` ${number(valueAt(line, cursor))}${unit}`;
+      const value = cursor === null ? null : valueAt(line, cursor);
       const key = h("i", { class: "key", style: { background: line.colour } });
-      return h("span", {}, key, line.label, value && h("b", {}, value));
+      return h("span", {}, key, line.label, value !== null && h("b", {}, ` ${number(value)}${unit}`));
     });
     const at = cursor === null ? [] : [h("b", {}, `${axis.name} ${axis.show(Math.round(cursor))}`)];
     legend.replaceChildren(...at, ...items);

@@ -14,7 +14,7 @@ function player(gait, label, onTime) {
     play(!playing);
     wanted = playing;
   } });
-  const slider = h("input", { type: "range", min: 0, max: last, step: 1, value: 0, "aria-label": "Moment of the film",
+  const slider = h("input", { type: "range", min: 0, max: last, step: 1, value: 0, "aria-label": "Time in the film",
     oninput: () => stopAt(slider.value * gait.frame_seconds) });
   const clock = h("output", {});
   let at = 0, before = null, drawn = -1, playing = false, wanted = !calm;
@@ -65,13 +65,8 @@ function player(gait, label, onTime) {
   return { element: h("div", { class: "film" }, canvas, h("div", { class: "bar" }, button, slider, clock)), stopAt };
 }
 
-const down = (foot, gait) => {
-  const seconds = foot.down.reduce((sum, [from, to]) => sum + to - from, 0);
-  return `${Math.round(100 * seconds / (gait.seconds || 1))}%`;
-};
-
 function diagram(gait, stopAt) {
-  const words = gait.feet.map((foot) => `${foot.name} on the ground ${down(foot, gait)} of the time`);
+  const words = gait.feet.map((foot) => `${foot.name} on the ground ${foot.share} of the time`);
   const svg = s("svg", { class: "feet", role: "img", "aria-label": ["Speed over time", ...words].join(", ") });
   const left = 92, row = 34, tall = gait.speeds.length ? 84 : 0, height = tall + row * gait.feet.length + 24;
   const small = { opacity: 0.8, "font-size": "10.5" };
@@ -84,7 +79,7 @@ function diagram(gait, stopAt) {
         s("rect", { class: "down", x: px(from), width: Math.max(0.5, px(to) - px(from)), ...bar },
           s("title", {}, `${foot.name}: ${from.toFixed(2)} to ${to.toFixed(2)} s`)));
       return [
-        s("text", { x: 0, y: y + 15 }, foot.name), s("text", { x: 0, y: y + 28, ...small }, `${down(foot, gait)} down`),
+        s("text", { x: 0, y: y + 15 }, foot.name), s("text", { x: 0, y: y + 28, ...small }, `${foot.share} down`),
         s("rect", { class: "air", x: left, width: right - left, rx: 3, ...bar }), stances,
       ];
     }).flat(2);

@@ -2,12 +2,10 @@
 
 function renderGallery() {
   const draws = [];
-  const cards = data.policies.map(({ name, task, size, gait }) => {
+  const cards = data.policies.map(({ name, facts, gait }) => {
     if (!gait.frames) return section(name, [], h("p", { class: "note why-not" }, `No film: ${gait.why_not}`));
     const [film, strip] = filmAndDiagram(gait, `Film of ${name}`, draws);
-    const facts = [task, `${size[0]} × ${size[1]} numbers`, `reward ${number(gait.reward)} in ${gait.steps} steps`];
-    if (gait.speed !== null) facts.push(`${gait.speed.toFixed(2)} m/s`);
-    return section(name, [], film, note(facts.join(" · ")), strip);
+    return section(name, [], film, note([...facts, gait.summary].join(" · ")), strip);
   });
   document.title = "ARS gallery";
   const count = h("p", { class: "faint" }, `${cards.length} policies`);

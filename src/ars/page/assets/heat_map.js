@@ -17,8 +17,7 @@ function heatMap(policy) {
 
   function draw() {
     const values = policy[matrix], shown = columns.filter((column) => block === null || column.block === block);
-    const sizes = shown.flatMap(({ j }) => values.map((row) => Math.abs(row[j]))).sort((a, b) => a - b);
-    const most = (sizes.length > 400 ? quantile(sizes, 0.99) : sizes.at(-1)) || 1; // a few outliers fade nothing else
+    const most = policy.scales[matrix][block === null ? 0 : block + 1]; // the size at which colours are full
     const width = Math.max(260, box.getBoundingClientRect().width);
     const longest = (names) => Math.max(...names.map((name) => name.length));
     const labelled = block !== null || columns.length <= 60 || policy.blocks.length === 1;

@@ -5,5 +5,5 @@ else {
   data.runs.forEach((_, index) => state.chosen.add(index));
   renderReport();
 }
-window.ars = { band, quantile, state }; // for tests, and for the curious
+window.ars = { duration, number, state }; // for tests, and for the curious
 root.dataset.ready = "yes";

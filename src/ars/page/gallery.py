@@ -1,0 +1,37 @@
+"""The gallery: the films of several policies side by side on one page."""
+
+from pathlib import Path
+from typing import Any
+
+from ars.page.gait import film_gait
+from ars.page.html import write_page
+from ars.page.report import Say, short_names
+from ars.policy import LinearPolicy
+from ars.versions import versions
+from ars.video.film import check_seconds
+
+
+def write_gallery(
+    policies: list[tuple[str, LinearPolicy]],
+    out: Path,
+    *,
+    task: str | None = None,
+    seconds: float = 6.0,
+    say: Say = lambda _: None,
+) -> dict[str, Any]:
+    """Write the page for policies and their names; returns what the page shows."""
+    check_seconds(seconds)
+    shown = []
+    for name, policy in policies:
+        say(f"Filming {name} …")
+        facts = [str(policy.task.get("name", task or "")), f"{policy.p} × {policy.n} numbers"]
+        shown.append({"name": name, "facts": facts, "gait": film_gait(policy, task, seconds=seconds)})
+    data = {"kind": "gallery", "version": versions()["ars-rl"], "policies": shown}
+    write_page(data, out)
+    return data
+
+
+def gallery_names(names: list[str]) -> list[str]:
+    """What tells the policies apart: the folder for a run's best.npz, the name for one that comes with ars."""
+    paths = [Path(name) for name in names]
+    return short_names([path.parent if path.name in ("best.npz", "policy.npz") else path for path in paths])

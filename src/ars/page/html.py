@@ -1,0 +1,53 @@
+"""One HTML file with its data, style and script, which opens without network on any device.
+
+The data is JSON that the script puts on the page as text; only our own script may run, by its hash, and the page may
+load nothing.
+"""
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ars.errors import FileError
+from ars.files import write_atomic
+
+SCRIPTS = ("elements.js", "numbers.js", "chart.js", "gait.js", "heat_map.js", "report.js", "gallery.js", "main.js")
+
+
+def write_page(data: dict[str, Any], out: Path) -> None:
+    if not out.absolute().parent.is_dir():
+        raise FileError(f"Cannot write {out}: there is no folder {out.absolute().parent}.")
+    write_atomic(out, page(data).encode())
+
+
+def page(data: dict[str, Any]) -> str:
+    """The HTML. The data goes in last, so that no placeholder in it is filled."""
+    style, frame = _asset("page.css"), _asset("page.html")
+    script = '"use strict";\n{\n' + "\n".join(map(_asset, SCRIPTS)) + "}\n"
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    before, after = (
+        frame.replace("{{POLICY}}", policy).replace("{{STYLE}}", style).replace("{{SCRIPT}}", script).split("{{DATA}}")
+    )
+    return before + as_json(data) + after
+
+
+def as_json(data: Any) -> str:
+    """JSON that no HTML parser can take for markup, in ASCII, so that improper Unicode passes too."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _asset(name: str) -> str:
+    return (files("ars.page") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

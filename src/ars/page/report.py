@@ -1,0 +1,262 @@
+"""The report: the data of one page about one or several runs, and the file."""
+
+import json
+import math
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ars import presets
+from ars.errors import SettingError
+from ars.page.charts import AXES, charts, shorten, tables
+from ars.page.gait import film_gait
+from ars.page.html import write_page
+from ars.policy import FloatArray, LinearPolicy
+from ars.run_files import RunFiles
+from ars.searches import search_name, search_settings
+from ars.settings import own_fields
+from ars.statistics import percentile
+from ars.tasks.axis_names import Block, labels
+from ars.timing import duration, mean_speed
+from ars.versions import versions
+from ars.video.film import check_seconds
+
+MOST_POINTS = 400  # of a curve: more than a screen can show apart
+POINTS_OF_ALL = 16_000  # shared by all runs, so that the page stays small
+DEEPEST = 10  # of nested settings
+
+Say = Callable[[str], None]
+
+
+# -- settings by name: the only functions here that know the fields of a configuration --------------------------------
+
+
+def _settings_pairs(run: RunFiles) -> list[tuple[str, Any]]:
+    """What the runs of a group have in common, as (name, value): they differ in their seed only."""
+    config = run.config
+    return [("search", config.label), *search_settings(config.search).items(), ("H", config.H), ("shift", config.shift)]
+
+
+def _label(run: RunFiles) -> str:
+    """The headline of a run."""
+    return f"{run.config.label}, seed {run.config.seed}"
+
+
+def _flags(run: RunFiles) -> dict[str, Any]:
+    """The flags of `ars train` that make this run, all spelled out, so that they stay right if a preset changes."""
+    config = run.config
+    shared = {f.name: getattr(config, f.name) for f in own_fields(config)}
+    usual = {f.name: f.default for f in own_fields(config) if f.name in ("noise", "table_size", "stats_every")}
+    shared = {name: value for name, value in shared.items() if usual.get(name) != value or name not in usual}
+    start = {"from": "POLICY", "from-weight": config.start.partition(":")[2]} if config.start else {}
+    return {
+        "search": search_name(config.search),
+        **search_settings(config.search),
+        **shared,
+        **start,
+        **run.stop.to_dict(),
+    }
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def write_report(
+    runs: list[RunFiles], out: Path, *, task: str | None = None, seconds: float = 8.0, say: Say = lambda _: None
+) -> dict[str, Any]:
+    """Write the report of some runs; without films if seconds = 0. Returns what the page shows."""
+    data = report_data(runs, task=task, seconds=seconds, say=say)
+    write_page(data, out)
+    return data
+
+
+def report_data(runs: list[RunFiles], *, task: str | None, seconds: float, say: Say = lambda _: None) -> dict[str, Any]:
+    """All that the page shows. Only the best run of each task is filmed: more films would make the page heavy."""
+    if seconds != 0:
+        check_seconds(seconds)
+    names = dict.fromkeys(run.config.task for run in runs)
+    if task is not None and task not in names:
+        raise SettingError(f"There is no run of {task} among these: they are of {', '.join(sorted(names))}.")
+    most = max(80, min(MOST_POINTS, POINTS_OF_ALL // max(1, len(runs))))
+    shown = [_run(run, name, most) for run, name in zip(runs, short_names([run.path for run in runs]), strict=True)]
+    tasks = [_task(name, runs, shown) for name in names]
+    if seconds > 0:
+        for best in [one["best"] for one in tasks]:
+            run = runs[best]
+            if run.policy is not None:
+                say(f"Filming {shown[best]['name']} …")
+                confirmed = task if task == run.config.task else None  # for the runs of that task only
+                gait = shown[best]["gait"] = film_gait(_policy_of_task(run), confirmed, seconds=seconds)
+                if "why_not" in gait:
+                    say(f"Without a film: {gait['why_not']}")
+    return {"kind": "report", "version": versions()["ars-rl"], "tasks": tasks, "runs": shown}
+
+
+def _policy_of_task(run: RunFiles) -> LinearPolicy:
+    """The policy for the task of the run, whatever its own file names."""
+    assert run.policy is not None
+    return LinearPolicy(run.policy.M, run.policy.mu, run.policy.sigma, {**run.policy.task, "name": run.config.task})
+
+
+def _task(name: str, runs: list[RunFiles], shown: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the runs of a task show together."""
+    members = [index for index, run in enumerate(runs) if run.config.task == name]
+    _mark_differences([shown[index] for index in members])
+    groups = group({index: _settings_pairs(runs[index]) for index in members})
+    return {
+        "name": name,
+        "headline": f"{len(members)} runs" if len(members) > 1 else _label(runs[members[0]]),
+        "runs": members,
+        "groups": [alike for _, alike in groups],
+        "charts": charts(shown, groups, presets.threshold(name)),
+        "best": max(members, key=lambda index: (runs[index].policy is not None, _best_mean(runs[index]))),
+    }
+
+
+def _best_mean(run: RunFiles) -> float:
+    return max((r["eval_mean"] for r in run.records if r.get("eval_mean") is not None), default=-math.inf)
+
+
+def group(settings: dict[int, list[tuple[str, Any]]]) -> list[tuple[str, list[int]]]:
+    """Runs with equal settings, and what tells them from the other groups: "alpha 0.02: ", or "" for a single group."""
+    alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for index, pairs in settings.items():
+        texts = ((name, f"{name} {value:g}" if isinstance(value, int | float) else str(value)) for name, value in pairs)
+        alike.setdefault(tuple(texts), []).append(index)
+    found = []
+    for key, members in alike.items():
+        own = [pair[1] for pair in key if any(pair not in other for other in alike)]
+        found.append((", ".join(own) + ": " if own else "", members))
+    return found
+
+
+def _mark_differences(runs: list[dict[str, Any]]) -> None:
+    """Add to each setting whether it is the same in all runs."""
+    common = set.intersection(*(set(run["settings"]) for run in runs))
+    for run in runs:
+        run["settings"] = [(*row, row not in common) for row in run["settings"]]
+
+
+# -- one run ----------------------------------------------------------------------------------------------------------
+
+
+def _run(run: RunFiles, name: str, most: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "facts": facts(run),
+        **tables(run.records, most),
+        "policy": _policy(run),
+        "settings": settings(run),
+        "commands": commands(run),
+        "gait": None,
+    }
+
+
+def facts(run: RunFiles) -> list[tuple[str, str]]:
+    """The run at a glance, as (what, value)."""
+    last = run.records[-1] if run.records else dict.fromkeys(AXES, 0)
+    evaluated = [record for record in run.records if record.get("eval_mean") is not None]
+    best = max(evaluated, key=lambda record: record["eval_mean"], default={})
+    deviation = f" ± {_number(best['eval_std'])}" if best.get("eval_std") is not None else ""
+    found = [
+        ("seed", str(run.config.seed)),
+        ("best evaluation", _number(best.get("eval_mean")) + deviation),
+        ("at iteration", _number(best.get("iteration"))),
+    ]
+    if (threshold := presets.threshold(run.config.task)) is not None:
+        reached = next((record for record in evaluated if record["eval_mean"] >= threshold), None)
+        found += [
+            ("episodes to threshold", _number(reached["episodes"]) if reached else "not reached"),
+            ("time to threshold", duration(reached["seconds"]) if reached else "–"),
+        ]
+    return [
+        *found,
+        ("episodes", _number(last["episodes"])),
+        ("timesteps", _number(last["timesteps"])),
+        ("time, with evaluations", duration(last["seconds"])),
+        ("training steps/s", _number(mean_speed(run.records))),
+    ]
+
+
+def _number(value: float | None) -> str:
+    """Four digits, or all before the point; the script's `number` does the same."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _policy(run: RunFiles) -> dict[str, Any] | None:
+    if run.policy is None:
+        return None
+    policy = run.policy
+    names = labels(run.config.task, run.definition, policy.n, policy.p)
+    matrices = {"W": policy.W, "M": policy.M}
+    return {
+        "file": run.policy_file,
+        "rows": list(names.rows),
+        "blocks": [{"title": block.title, "columns": list(block.columns)} for block in names.blocks],
+        **{
+            name: [[shorten(value, 4) for value in row] for row in matrix.tolist()] for name, matrix in matrices.items()
+        },
+        "scales": {name: _scales(matrix, names.blocks) for name, matrix in matrices.items()},
+        "ignored": np.flatnonzero(np.isinf(policy.sigma)).tolist(),
+    }
+
+
+def _scales(matrix: FloatArray, blocks: tuple[Block, ...]) -> list[float]:
+    """The size at which colours are full, for the whole matrix and for each block: the largest, or where there are
+    many the 99th percentile, so that a few outliers do not fade the rest."""
+    sizes = np.abs(matrix)
+    ends = np.cumsum([len(block.columns) for block in blocks])
+    parts = [sizes, *np.split(sizes, ends[:-1], axis=1)]
+    return [shorten(float(percentile(part.ravel(), 99 if part.size > 400 else 100)), 4) or 1.0 for part in parts]
+
+
+def settings(run: RunFiles) -> list[tuple[str, str, str]]:
+    """Every setting as (where, name, value), flat."""
+    parts = {"configuration": run.config.to_dict(), "stops at": run.stop.to_dict(), "task": run.definition,
+             "versions": run.versions}  # fmt: skip
+    return [(where, name, value) for where, part in parts.items() for name, value in _flat(part)]
+
+
+def _flat(value: Any, name: str = "", depth: int = 0) -> list[tuple[str, str]]:
+    if isinstance(value, dict) and depth < DEEPEST:
+        pairs = [_flat(part, f"{name}.{key}" if name else str(key), depth + 1) for key, part in value.items()]
+        return [pair for part in pairs for pair in part]
+    try:
+        return [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
+    except RecursionError:  # nothing of ours is nested that deeply
+        return [(name, "…")]
+
+
+def commands(run: RunFiles) -> list[tuple[str, str]]:
+    """The commands that make this run again and go on with it."""
+    task, folder = run.config.task, str(run.path)
+    flags = (word for name, value in _flags(run).items() for word in flag_words(name, value))
+    own = ["--task", task] if ":" in task else []
+    found = [("train it again", ["ars", "train", task, *flags])]
+    found += [("continue it", ["ars", "resume", folder, "--minutes", "10", *own])]
+    if run.policy_file:
+        file = str(run.path / run.policy_file)
+        found += [("evaluate it", ["ars", "evaluate", file, *own]), ("watch it", ["ars", "watch", file, *own])]
+    return [(what, shlex.join(words)) for what, words in [*found, ("make this page", ["ars", "report", folder, *own])]]
+
+
+def flag_words(name: str, value: Any) -> tuple[str, ...]:
+    """A flag as it is typed."""
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return (f"--{flag}" if value else f"--no-{flag}",)
+    return f"--{flag}", str(value)
+
+
+def short_names(paths: list[Path]) -> list[str]:
+    """The folders' names, with as much of the path as tells them apart."""
+    full = [path.absolute() for path in paths]
+    depth = 1
+    while len({path.parts[-depth:] for path in full}) < len(set(full)):  # ends: whole paths differ
+        depth += 1
+    return [str(Path(*path.parts[-depth:])) for path in full]

@@ -1,0 +1,54 @@
+"""Durations in words, and the training speed of a run: the definitions that displays, dashboards and pages share."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+def duration(seconds: float) -> str:
+    """45.2 s, 2 min 3 s, 1 h 2 min or 6 d 4 h: the two largest units."""
+    if seconds < 59.5:
+        return f"{seconds:.3g} s"
+    if (whole := round(seconds)) < 60 * 60:
+        (count, rest), larger, smaller = divmod(whole, 60), "min", "s"
+    elif (whole := round(seconds / 60)) < 24 * 60:
+        (count, rest), larger, smaller = divmod(whole, 60), "h", "min"
+    else:
+        (count, rest), larger, smaller = divmod(round(seconds / 3600), 24), "d", "h"
+    return f"{count} {larger} {rest} {smaller}" if rest else f"{count} {larger}"
+
+
+def steps_per_second(timesteps: float, train_seconds: float) -> float | None:
+    """Training timesteps per second of training, evaluations excluded from both; None if no time has passed."""
+    return timesteps / train_seconds if train_seconds > 0 else None
+
+
+class Spent(NamedTuple):
+    """What the training of one iteration took; `record` is its line of records.jsonl."""
+
+    record: Mapping[str, Any]
+    timesteps: int
+    train_seconds: float
+
+
+def training_spent(records: Sequence[Mapping[str, Any]]) -> list[Spent]:
+    """What each record after the first spent on training; the time of the first may include compilation.
+
+    Records of format 1 have no `train_seconds`: the difference of `seconds` stands in for it, and iterations with an
+    evaluation, whose seconds are not for training alone, are left out unless there are no others.
+    """
+    pure: list[Spent] = []
+    mixed: list[Spent] = []
+    for before, record in itertools.pairwise(records):
+        timesteps = record["timesteps"] - before["timesteps"]
+        measured = isinstance(record.get("train_seconds"), float)
+        seconds = record["train_seconds"] if measured else record["seconds"] - before["seconds"]
+        if seconds > 0:
+            (pure if measured or "eval_mean" not in record else mixed).append(Spent(record, timesteps, seconds))
+    return pure or mixed
+
+
+def mean_speed(records: Sequence[Mapping[str, Any]]) -> float | None:
+    """Training timesteps per second over all records; None if too few tell."""
+    spent = training_spent(records)
+    return steps_per_second(sum(one.timesteps for one in spent), sum(one.train_seconds for one in spent))
