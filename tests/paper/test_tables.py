@@ -1,6 +1,7 @@
 """Tables from curves made by hand; every number is worked out in the test."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ars.curves import Curve
 from ars.paper import figure3, figure4, table1, table2, table3, table4, table5, table6, table7
@@ -99,6 +100,7 @@ def test_table4_counts_timesteps() -> None:
 def test_table5_is_the_best_of_all_runs() -> None:
     curves = [curve([5, 9]), curve([7], alpha=0.5), curve([99], task="Ant-v1")]
     curves += [curve([50], eval_episodes=10), curve([60], seed=4444)]  # few rollouts, another seed: not the paper's
+    curves.append(replace(curve([70]), learner="another"))
     table = table5.table(shown(curves, "Hopper-v1", "Walker2d-v1"))
     assert cell(table, "Hopper-v1", "ours") == "9"
     assert cell(table, "Hopper-v1", "runs") == "2"

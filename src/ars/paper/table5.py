@@ -1,5 +1,5 @@
-"""Table 5: the maximum average reward over every run on these seeds, whatever its hyperparameters, that was evaluated
-by 100 rollouts."""
+"""Table 5: the maximum average reward over every run of ARS on these seeds, whatever its hyperparameters, that was
+evaluated by 100 rollouts."""
 
 from ars.experiments.run_specs import EVAL_EPISODES
 from ars.paper.artefact import NOTHING, Artefact, Shown, Table, main_runs
@@ -12,8 +12,8 @@ PUBLISHED = {"Swimmer": 365, "Hopper": 3909, "HalfCheetah": 6722, "Walker2d": 11
 def table(shown: Shown) -> Table:
     rows = []
     for task in shown.tasks:
-        whole = [c for c in shown.curves if c.task == task and c.eval_episodes >= EVAL_EPISODES and c.rewards.size]
-        group = [c for c in whole if c.seed in shown.seeds]
+        ours = [c for c in shown.curves if (c.learner, c.task) == ("ars", task) and c.seed in shown.seeds]
+        group = [c for c in ours if c.eval_episodes >= EVAL_EPISODES and c.rewards.size]
         printed = str(PUBLISHED[paper_robot(task)])
         if not group:
             rows.append([task, NOTHING, printed, "", "0"])
