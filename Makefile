@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: train test torture lint format venv bench clean
+.PHONY: train test check-results torture lint format venv bench clean
 
 # Ctrl-C ends the training, which saves; the page is made all the same, and its failure is not the training's.
 train: $(VENV)/.base
@@ -14,7 +14,11 @@ train: $(VENV)/.base
 	  fi; exit $$code
 
 test: $(VENV)/.dev $(VENV)/.system
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto --dist worksteal -m "not results"
+
+# Whether the tables in the pages and the shipped policies are those of results/: new results may fail it, never `test`.
+check-results: $(VENV)/.dev
+	$(BIN)/pytest -m results
 
 # The long form of tests/torture: kills, damage, a soak; its figures go into docs/reliability.md.
 TORTURE := $(VENV)/torture
@@ -61,22 +65,29 @@ $(VENV)/.dev: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-# What the tests that look at films and pages need from the system: installed once, quietly, where we may. Elsewhere
-# these tests are skipped and say so.
+# What the tests of films and pages need from the system: installed once, by root or where sudo asks for no password.
+# ARS_NO_SYSTEM_PACKAGES=1 prevents it; without the packages these tests are skipped.
 SYSTEM := chromium libegl1 libgl1-mesa-dri
 
 $(VENV)/.system: | $(VENV)/bin/python
-	@become=; there=$$(dpkg-query -W -f '$${db:Status-Status}\n' $(SYSTEM) 2>/dev/null | grep -cx installed); \
-	  if [ "$$there" = $(words $(SYSTEM)) ]; then :; \
+	@there=$$(dpkg-query -W -f '$${db:Status-Status}\n' $(SYSTEM) 2>/dev/null | grep -cx installed); become=; \
+	  if [ "$$there" = $(words $(SYSTEM)) ]; then touch $@; exit; fi; \
+	  if [ -n "$$ARS_NO_SYSTEM_PACKAGES" ]; then \
+	    echo "Not installed, by ARS_NO_SYSTEM_PACKAGES: $(SYSTEM). Tests of films and pages may be skipped."; exit; fi; \
+	  if ! command -v apt-get >/dev/null; then :; \
 	  elif [ "$$(id -u)" = 0 ]; then become=env; \
 	  elif sudo -n true 2>/dev/null; then become="sudo -n env"; \
 	  fi; \
-	  if [ -n "$$become" ] && command -v apt-get >/dev/null; then \
-	    echo "Installing $(SYSTEM), for the tests that look at films and pages"; \
-	    { $$become apt-get -qq update && \
-	      $$become DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $(SYSTEM); } \
-	      </dev/null >/dev/null 2>&1 || echo "They could not be installed: some tests will be skipped."; \
-	  fi; touch $@
+	  if [ -z "$$become" ]; then \
+	    echo "Tests of films and pages may be skipped: they need the system packages $(SYSTEM)."; touch $@; exit; fi; \
+	  echo "The tests of films and pages need system packages. About to run, once:"; \
+	  echo "  $$become apt-get install --no-install-recommends $(SYSTEM)"; \
+	  echo "To prevent this: make test ARS_NO_SYSTEM_PACKAGES=1"; \
+	  if [ -t 1 ]; then echo "It starts in 5 seconds; Ctrl-C stops it."; sleep 5; fi; \
+	  { $$become apt-get -qq update && \
+	    $$become DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $(SYSTEM); } \
+	    </dev/null >/dev/null 2>&1 || echo "They could not be installed: some tests will be skipped."; \
+	  touch $@
 
 clean:
 	rm -rf $(VENV) $(BENCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis

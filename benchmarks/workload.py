@@ -87,9 +87,9 @@ def episodes_of(batch: Batch) -> list[Episode]:
     """The episodes of a batch, for the contestants that are not ours."""
     return [
         Episode(
-            batch.policy(k, sign).M,
-            batch.mu,
-            batch.sigma,
+            batch.candidate(k, sign).M,
+            batch.policy.mu,
+            batch.policy.sigma,
             environment_seed(Key(batch.seed, batch.stream, batch.j, k, sign)),
         )
         for k, sign in batch.units()

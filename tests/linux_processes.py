@@ -33,3 +33,11 @@ def descendants(pid: int) -> list[int]:
         found += (new := children.get(todo.pop(), []))
         todo += new
     return found
+
+
+def alive(pid: int) -> bool:
+    """Whether the process is there and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -78,7 +78,7 @@ def _iteration(monkeypatch: pytest.MonkeyPatch, variant: str, deltas: list[list[
     seen = Moments(np.asarray(2), np.array([1.0, 2.0]), np.array([2.0, 8.0]))
     config = paper_config(variant, alpha=0.25, nu=0.5, N=len(deltas), b=b, H=1, shift=0.0, eval_every=0)
     state = State(3, {"M": np.array([[1.0, 2.0]])}, seen, 0, 0)
-    records = training.iterate(config, state, SerialExecutor(OneStep()), {"H": 1})
+    records = training.iterate(config, state, SerialExecutor(OneStep), {"H": 1})
     return next(iter(records))
 
 

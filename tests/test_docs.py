@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tools.pages import refresh
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing
 
 
+@pytest.mark.results
 @pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
 def test_tables_in_pages_are_those_of_the_results(page: str) -> None:
     text = (ROOT / page).read_text()

@@ -19,7 +19,7 @@ from ars.records import Record
 from ars.runs import Run
 from ars.searches.ars import VARIANTS
 from ars.sessions import evaluate
-from ars.tasks import make
+from ars.tasks import factory, make
 from ars.training import evaluation_batch
 
 DRIFT = "small_envs:Drift"
@@ -294,7 +294,7 @@ def test_the_evaluated_policy_is_the_saved_one(variant: str, tmp_path: Path) -> 
     for file, j in (("policy.npz", 6), ("best.npz", best)):
         policy = LinearPolicy.load(tmp_path / "run" / file)
         batch = evaluation_batch(policy, episodes=7, H=1000, seed=5, j=j, stream=Stream.EVALUATION)
-        again = training.evaluated(SerialExecutor(make(DRIFT)).run(batch))
+        again = training.evaluated(SerialExecutor(factory(DRIFT)).run(batch))
         assert again.rewards.tobytes() == evaluated[j].rewards.tobytes()
         assert again.steps.tolist() == evaluated[j].steps.tolist()
     assert policy.task["iteration"] == best

@@ -2,25 +2,24 @@
 
     python -m tools.preset_trials results/presets/trials.csv
 
-Points of the paper's grids, drawn by a key, are each trained for a few episodes on seeds of their own, one run a core;
-the point with the best mean of its runs' best evaluations becomes the preset. Finished runs are skipped, so the
+Points of the paper's grids, drawn by a key, are each trained for a few episodes on seeds of their own, one run per
+core; the point with the best mean of its runs' best evaluations becomes the preset. Finished runs are skipped, so the
 command can be stopped and started again.
 """
 
 import csv
-import multiprocessing
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from ars.executors import cores
-from ars.executors.processes import end_with_parent
+from ars.errors import ArsError
 from ars.noise import Key, Stream, generator
 from ars.presets import GRIDS, Preset, grid
 from ars.searches.ars import VARIANTS
+from ars.workers import run_many
 
 EPISODES = {"Swimmer": 200, "Hopper": 3000, "HalfCheetah": 800, "Walker2d": 2000, "Ant": 600, "Humanoid": 2000}
 POINTS = {"Swimmer": 8, "Hopper": 8, "HalfCheetah": 6, "Walker2d": 4, "Ant": 4, "Humanoid": 4}
@@ -106,16 +105,14 @@ def main(path: Path) -> None:
     todo = [trial for trial in trials() if trial not in done]
     print(f"{len(done)} trials are done, {len(todo)} to do", flush=True)
     new = not path.exists()
-    with (
-        path.open("a", newline="") as file,
-        ProcessPoolExecutor(cores(), multiprocessing.get_context("spawn"), end_with_parent) as pool,
-    ):
+    with path.open("a", newline="") as file, closing(run_many(run, todo)) as results:
         writer = csv.writer(file, lineterminator="\n")
         if new:
             writer.writerow([*Trial._fields, "best"])
-        futures = {pool.submit(run, trial): trial for trial in todo}
-        for future in as_completed(futures):
-            writer.writerow([*futures[future], future.result()])
+        for i, best in results:
+            if isinstance(best, ArsError):
+                raise best
+            writer.writerow([*todo[i], best])
             file.flush()
     for (variant, robot), (point, mean) in sorted(choose(read(path)).items()):
         print(f"{variant:5} {robot:12} {point}  best evaluation {mean:.1f}")

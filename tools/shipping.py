@@ -31,15 +31,15 @@ def candidates(runs: Path) -> dict[str, list[tuple[Path, Curve]]]:
     found: dict[str, list[tuple[Path, Curve]]] = {}
     for folder in sorted(path.parent for path in runs.glob("*/best.npz")):
         curve = from_run(folder)
-        if robot_of(curve.config.task):
-            found.setdefault(curve.config.task, []).append((folder / "best.npz", curve))
+        if robot_of(curve.task):
+            found.setdefault(curve.task, []).append((folder / "best.npz", curve))
     for task, every in found.items():
-        whole = [entry for entry in every if entry[1].config.eval_episodes >= EPISODES]
+        whole = [entry for entry in every if entry[1].eval_episodes >= EPISODES]
         arrived = any(curve.best >= (threshold(task) or -math.inf) for _, curve in whole)
         group = sorted(whole if arrived else every, key=lambda entry: -entry[1].best)
         seeds: dict[int, tuple[Path, Curve]] = {}
         for entry in group:
-            seeds.setdefault(entry[1].config.seed, entry)
+            seeds.setdefault(entry[1].seed, entry)
         found[task] = list(seeds.values())
     return found
 
@@ -51,17 +51,16 @@ def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
         least = max(NEARLY * group[0][1].best, threshold(task) or -math.inf)
         worth = [group[0], *(entry for entry in group[1:] if entry[1].best >= least)][:MOST]
         for place, (path, curve) in enumerate(worth):
-            name = task if place == 0 else f"{task}-seed{curve.config.seed}"
+            name = task if place == 0 else f"{task}-seed{curve.seed}"
             shutil.copyfile(path, FOLDER / f"{name}.npz")
             policy = LinearPolicy.load(FOLDER / f"{name}.npz")
             fresh = evaluate(policy, episodes=EPISODES, seed=SEED, workers=workers).summary()
             shipped[name] = {
                 "task": task,
-                "variant": curve.config.variant,
-                **{
-                    symbol: getattr(curve.config, symbol)
-                    for symbol in ("alpha", "nu", "N", "b", "seed", "eval_episodes")
-                },
+                "variant": curve.label,
+                **{symbol: curve.settings[symbol] for symbol in ("alpha", "nu", "N", "b")},
+                "seed": curve.seed,
+                "eval_episodes": curve.eval_episodes,
                 "iteration": policy.task["iteration"],
                 "evaluation": fresh,
                 "versions": policy.task["versions"],

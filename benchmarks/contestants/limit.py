@@ -87,7 +87,7 @@ class _Place:
 
 def record(task: MujocoTask, batch: Batch, k: int, sign: int) -> Replay:
     """Run an episode as training does, then again step by step to write its controls down."""
-    key, policy = Key(batch.seed, batch.stream, batch.j, k, sign), batch.policy(k, sign)
+    key, policy = Key(batch.seed, batch.stream, batch.j, k, sign), batch.candidate(k, sign)
     steps = task.rollout(policy, key, H=batch.H, shift=batch.shift, gather=False).steps
     model, data, frame_skip = task._model, task._data, task._rules.frame_skip
     last_qpos = data.qpos.copy()

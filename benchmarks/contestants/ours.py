@@ -7,7 +7,7 @@ from pathlib import Path
 from ars.executors import make_executor
 from ars.sessions import Session, resume_session
 from ars.stopping import Stop
-from ars.tasks import make
+from ars.tasks import factory
 from benchmarks.workload import Work
 
 
@@ -16,7 +16,7 @@ class Rollouts:
 
     def __init__(self, work: Work) -> None:
         self._batches = work.batches
-        self._executor = make_executor(make(work.task), work.threads)
+        self._executor = make_executor(factory(work.task), work.threads)
 
     def ready(self) -> None: ...
 

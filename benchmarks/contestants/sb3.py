@@ -27,9 +27,9 @@ class Sync:
     def __init__(self, work: Work) -> None:
         torch.set_num_threads(1)
         batch, (N, b) = work.batches[0], _sizes(work)
-        self._env_fn = partial(_make_env, work.task, batch.mu, batch.sigma)
-        self._model = ARS("LinearPolicy", self._env_fn(), n_delta=N, n_top=b, delta_std=batch.nu, seed=0)
-        self._first_weights = torch.tensor(batch.M.reshape(-1), dtype=torch.float32)
+        self._env_fn = partial(_make_env, work.task, batch.policy.mu, batch.policy.sigma)
+        self._model = ARS("LinearPolicy", self._env_fn(), n_delta=N, n_top=b, delta_std=batch.search.nu, seed=0)
+        self._first_weights = torch.tensor(batch.policy.M.reshape(-1), dtype=torch.float32)
         self._steps = max(1, work.steps // LESS)
         self._async: Any = None
 

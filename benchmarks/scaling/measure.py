@@ -12,11 +12,11 @@ import numpy as np
 import ars
 from ars.config import Config
 from ars.executors import Batch, Executor, Rollouts, cores, make_executor, run_one
-from ars.executors.ray import Block, Plan, pack, put_together, unpack
+from ars.executors.ray import Block, BlockScheduler, pack, put_together, unpack
 from ars.moments import Moments
 from ars.presets import make_config
 from ars.records import State
-from ars.tasks import make
+from ars.tasks import factory, make
 from ars.training import training_batch, update
 from ars.versions import versions
 
@@ -61,7 +61,7 @@ def measure_overhead(repetitions: int) -> dict[str, Any]:
     task, N = OVERHEAD
     config = settings(task, N, variant="V2")
     state = State.initial(config.search, make(task).p, make(task).n)
-    kinds = {"threads": make_executor(make(task), 2), "ray": make_executor(make(task), 2, kind="ray")}
+    kinds = {"threads": make_executor(factory(task), 2), "ray": make_executor(factory(task), 2, kind="ray")}
     seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
     try:
         for executor in kinds.values():
@@ -88,7 +88,7 @@ def measure_driver(iterations: int) -> dict[str, Any]:
     state = State.initial(config.search, make(task).p, make(task).n)
     batch = training_batch(config, state)
     result: dict[str, Any] = {"task": task, "N": N, "p": state.M.shape[0], "n": state.M.shape[1]}
-    executor = make_executor(make(task), 2, kind="ray")
+    executor = make_executor(factory(task), 2, kind="ray")
     try:
         iteration(config, state, executor)
         for name, at in (("gathering", state), ("without", replace(state, j=1))):
@@ -114,9 +114,9 @@ def measure_driver(iterations: int) -> dict[str, Any]:
 
 def count_blocks(batch: Batch) -> int:
     """On one node with two CPUs."""
-    plan, count = Plan(batch, 2), 0
-    while plan:
-        plan.take(2)
+    left, count = BlockScheduler(batch, 2), 0
+    while left:
+        left.take(2)
         count += 1
     return count
 
@@ -133,14 +133,14 @@ def best_of(repetitions: int, call: Callable[[], object], clock: Callable[[], fl
 def fake(batch: Batch) -> Rollouts:
     """Rollouts of the right shape."""
     rng = np.random.default_rng(0)
-    shape, n = (batch.size, len(batch.signs)), batch.M.shape[1]
+    shape, n = (batch.size, len(batch.signs)), batch.n
     moments = Moments(np.array(20, dtype=np.int64), rng.standard_normal(n), rng.random(n))
     return Rollouts(rng.standard_normal(shape), np.full(shape, 20, dtype=np.int64), moments)
 
 
 def merge_seconds(batch: Batch) -> float:
     """The driver's unpacking and merging of one block, where there are many."""
-    n, gather = batch.M.shape[1], batch.gather
+    n, gather = batch.n, batch.gather
     content = pack(fake(replace(batch, size=1)), gather)
     blocks = [Block(k, k + 1, batch.signs) for k in range(batch.size)]
     seconds = best_of(5, lambda: put_together(batch, [(block, unpack(content, block, n, gather)) for block in blocks]))

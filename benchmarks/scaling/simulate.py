@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.executors import Batch
-from ars.executors.ray import Block, Plan, wants_more
+from ars.executors.ray import Block, BlockScheduler, wants_more
 from ars.noise import Stream
+from ars.policy import LinearPolicy
 
 CPUS_PER_NODE = 48  # the paper's m5.24xlarge
 BANDWIDTH = 1.25e9  # bytes a second out of the driver's machine: 10 Gbit/s
@@ -76,16 +77,17 @@ def nodes_of(cpus: int) -> list[Node]:
 def simulate(times: NDArray[np.float64], cpus: int, cost: Costs) -> Iteration:
     """One iteration whose 2N rollouts take `times`: (N, 2)."""
     N = len(times)
-    batch = Batch(np.zeros((1, 1)), np.zeros(1), np.ones(1), 1.0, N, (1, -1), Stream.TRAINING, 0, 0, 1, 0.0, True)
-    plan, nodes = Plan(batch, cpus), nodes_of(cpus)
+    policy = LinearPolicy(np.zeros((1, 1)), np.zeros(1), np.ones(1))
+    batch = Batch(policy=policy, size=N, signs=(1, -1), stream=Stream.TRAINING, seed=0, j=0, H=1, gather=True)
+    left, nodes = BlockScheduler(batch, cpus), nodes_of(cpus)
     clock = cost.batch_bytes * len(nodes) / BANDWIDTH  # until the batch is everywhere
     busy, blocks = 0.0, 0
     answers: list[tuple[float, int, Block]] = []  # when they arrive, from which node
     hungry = deque(range(len(nodes)))
-    while plan or answers:
-        while plan and hungry:
+    while left or answers:
+        while left and hungry:
             i = hungry.popleft()
-            node, block = nodes[i], plan.take(nodes[i].threads)
+            node, block = nodes[i], left.take(nodes[i].threads)
             clock += cost.call / 2
             busy += cost.call / 2
             blocks += 1

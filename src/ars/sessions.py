@@ -4,9 +4,8 @@
 """
 
 import json
-import shlex
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from ars.runs import Run
 from ars.searches import Search
 from ars.settings import whole_number
 from ars.stopping import Stop
-from ars.tasks import make, measure_of
+from ars.tasks import factory, make, measure_of
+from ars.tasks.user_code import confirmed
 from ars.training import evaluated, evaluation_batch, iterate
 from ars.warm_start import WarmStart, warm_start_of
 
@@ -38,6 +38,7 @@ class Session:
     stop: Stop
     state: State
     executor: Executor
+    close_executor: Callable[[], None]
     run: Run | None
     measure: Callable[[LinearPolicy], dict[str, float]] | None
     seconds: float = 0.0  # that the run has taken before
@@ -53,7 +54,7 @@ class Session:
         with ExitStack() as stack:
             if self.run:
                 stack.callback(self.run.close)
-            stack.callback(self.executor.close)
+            stack.callback(self.close_executor)
             if self.already():
                 return
             for record in iterate(
@@ -79,9 +80,7 @@ def new_session(
 ) -> Session:
     """A run from the start: the task's preset, with `settings` instead where given. `out` is its folder, or a
     function that chooses one."""
-    with ExitStack() as on_failure:
-        made = make(task)
-        on_failure.callback(made.close)
+    with closing(make(task)) as made:
         definition = made.definition()
         given = {name: value for name, value in settings.items() if value is not None}
         if start is not None:
@@ -95,12 +94,25 @@ def new_session(
         state = State.initial(config.search, made.p, made.n)
         if start is not None:
             state = start.apply(config, state)
-        made_executor = make_executor(made, workers, kind=executor, address=address)
-        on_failure.callback(made_executor.close)
+    with ExitStack() as on_failure:  # the executor makes tasks of its own, now that this one is closed
+        executor, close = _executor(task, workers, executor, address)
+        on_failure.callback(close)
         folder = out(config) if callable(out) else out
         run = None if folder is None else Run.create(Path(folder), config, definition, stop, state)
         on_failure.pop_all()
-    return Session(config, definition, stop, state, made_executor, run, measure_of(made))
+    return Session(config, definition, stop, state, executor, close, run, measure_of(made))
+
+
+def _executor(
+    task: str, workers: int, executor: str | Executor, address: str | None
+) -> tuple[Executor, Callable[[], None]]:
+    """What runs the rollouts, and how it is closed afterwards: one that the caller made is the caller's to close."""
+    made = make_executor(factory(task), workers, kind=executor, address=address)
+    return made, made.close if isinstance(executor, str) else _nothing
+
+
+def _nothing() -> None:
+    pass
 
 
 def resume_session(
@@ -117,22 +129,19 @@ def resume_session(
         run = Run.open(Path(out), mend=False)
         on_failure.callback(run.release)
         name = run.config.task
-        if ":" in name and task is None:
-            raise SettingError(f"This run imports code of yours: confirm it with --task {shlex.quote(name)}.")
-        if task not in (None, name):
+        if confirmed(name, task, "This run") != name:
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
-        made = make(name)
-        on_failure.callback(made.close)
-        if json.loads(json.dumps(made.definition())) != run.definition:
-            raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
-        made_executor = make_executor(made, workers, kind=executor, address=address)
-        on_failure.callback(made_executor.close)
+        with closing(make(name)) as made:
+            if json.loads(json.dumps(made.definition())) != run.definition:
+                raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
+        executor, close = _executor(name, workers, executor, address)
+        on_failure.callback(close)
         run.mend()
         run.begin_session(stop or run.stop)
         on_failure.pop_all()
     best = run.best.mean if run.best else None
     return Session(
-        run.config, run.definition, run.stop, run.state, made_executor, run, measure_of(made), run.seconds, best
+        run.config, run.definition, run.stop, run.state, executor, close, run, measure_of(made), run.seconds, best
     )
 
 
@@ -162,7 +171,7 @@ def train(
     stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
     session = new_session(
         task, {"search": search, "seed": seed, **overrides}, workers=workers, stop=stop, out=out, executor=executor,
-        address=address, start=warm_start_of(start, start_weight),
+        address=address, start=warm_start_of(start, start_weight, task),
     )  # fmt: skip
     return session.records()
 
@@ -191,26 +200,15 @@ def evaluate(
     policy: LinearPolicy, task: str | None = None, *, episodes: int = 100, seed: int = 0, workers: int = 1
 ) -> Evaluation:
     """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon."""
-    name = task or policy.task.get("name")
-    if not isinstance(name, str):
-        raise SettingError("This policy does not say which task it is for: name one with --task.")
-    if ":" in name and task is None:
-        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {shlex.quote(name)}.")
+    name = confirmed(policy.task.get("name"), task, "This policy")
     episodes = whole_number("episodes", episodes, 1, LARGEST_EVALUATION)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    made = make(name)
-    try:
+    with closing(make(name)) as made:
         if (policy.p, policy.n) != (made.p, made.n):
             raise SettingError(
                 f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
                 f"it was made for {policy.task.get('name', 'another task')}."
             )
-        executor = make_executor(made, workers)
-    except BaseException:
-        made.close()
-        raise
-    try:
+    with closing(make_executor(factory(name), workers)) as executor:
         batch = evaluation_batch(policy, episodes=episodes, H=made.H, seed=seed, j=0, stream=Stream.TEST)
         return evaluated(executor.run(batch))
-    finally:
-        executor.close()

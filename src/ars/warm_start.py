@@ -12,7 +12,9 @@ import numpy as np
 
 from ars.config import Config
 from ars.errors import SettingError
+from ars.files import read_bytes
 from ars.moments import Moments
+from ars.policies import open_policy, policy_file
 from ars.policy import LinearPolicy
 from ars.records import State
 from ars.settings import whole_number
@@ -56,7 +58,7 @@ class WarmStart:
         return replace(state, params={**state.params, "M": policy.M}, moments=moments)
 
 
-def warm_start_of(policy: str | Path | LinearPolicy | None, weight: int | None = None) -> WarmStart | None:
+def warm_start_of(policy: str | Path | LinearPolicy | None, weight: int | None, task: str) -> WarmStart | None:
     """From a policy, or from what `ars evaluate` takes: a file, a run folder, or the name of a shipped policy."""
     if policy is None:
         if weight is not None:
@@ -65,5 +67,5 @@ def warm_start_of(policy: str | Path | LinearPolicy | None, weight: int | None =
     weight = DEFAULT_WEIGHT if weight is None else whole_number("start_weight", weight, 0, LARGEST_WEIGHT)
     if isinstance(policy, LinearPolicy):
         return WarmStart(policy, hashlib.sha256(policy.to_bytes()).hexdigest(), weight)
-    content = Path(policy).read_bytes()
-    return WarmStart(LinearPolicy.load(policy), hashlib.sha256(content).hexdigest(), weight)
+    file = policy_file(policy)
+    return WarmStart(open_policy(file, task), hashlib.sha256(read_bytes(file)).hexdigest(), weight)

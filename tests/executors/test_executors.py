@@ -1,5 +1,6 @@
 """One contract for every executor: the same bits as one worker, whatever happens to the others."""
 
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,9 +12,7 @@ import pytest
 
 from ars.errors import SettingError, TaskError, WorkerError
 from ars.executors import (
-    Batch,
     Executor,
-    Rollouts,
     SerialExecutor,
     assemble,
     join,
@@ -25,36 +24,22 @@ from ars.executors.threads import ThreadExecutor
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import Key, Stream, direction
 from ars.policy import LinearPolicy
-from ars.tasks import Rollout, make
+from ars.tasks import Rollout, factory, make
+from batches import batch as make_batch
+from batches import batch_of, bits
 
 
 def serial(name: str, workers: int) -> Executor:
-    return SerialExecutor(make(name))
+    return SerialExecutor(factory(name))
 
 
 def threads(name: str, workers: int) -> Executor:
     """With plain-Python tasks too: they gain no speed, but must lose no bits."""
-    return ThreadExecutor(make(name), [make(name) for _ in range(workers - 1)])
+    return ThreadExecutor(factory(name), workers)
 
 
 def processes(name: str, workers: int) -> Executor:
-    return ProcessExecutor(make(name), workers)
-
-
-def batch_of(name: str, *, size: int = 5, H: int = 40, gather: bool = True, evaluation: bool = False) -> Batch:
-    """Directions around a small random policy."""
-    task = make(name)
-    rng = np.random.default_rng(3)
-    M, mu, sigma = 0.01 * rng.standard_normal((task.p, task.n)), rng.standard_normal(task.n), np.ones(task.n)
-    task.close()
-    if evaluation:
-        return Batch(M, mu, sigma, 0.0, size, (0,), Stream.EVALUATION, 11, 4, H, 0.0, False)
-    return Batch(M, mu, sigma, 0.05, size, (1, -1), Stream.TRAINING, 11, 4, H, 0.5, gather)
-
-
-def bits(rollouts: Rollouts) -> tuple[bytes, ...]:
-    m = rollouts.moments
-    return tuple(np.asarray(a).tobytes() for a in (rollouts.rewards, rollouts.steps, m.count, m.mean, m.m2))
+    return ProcessExecutor(factory(name), workers)
 
 
 # -- the same bits ---------------------------------------------------------------------------------------------------
@@ -139,7 +124,7 @@ def test_directions_with_a_non_finite_rollout_enter_no_statistics(kind: Callable
 def test_a_reward_that_is_not_finite_counts_as_such() -> None:
     """Even if a task forgets to say so."""
     nothing = Moments.from_sums(1, np.ones(1), np.zeros(1), np.zeros(1))
-    batch = Batch(np.zeros((1, 1)), np.zeros(1), np.ones(1), 1.0, 2, (1, -1), Stream.TRAINING, 0, 0, 1, 0.0, True)
+    batch = make_batch(np.zeros((1, 1)), np.zeros(1), np.ones(1), nu=1.0, size=2, H=1, gather=True)
     rollouts = assemble(batch, [Rollout(r, 1, nothing, True) for r in (1.0, np.inf, 2.0, 3.0)])
     assert rollouts.moments.count == 2
 
@@ -193,12 +178,12 @@ sys.path.insert(0, {tests!r})
 import numpy as np
 from ars.executors import Batch
 from ars.executors.processes import ProcessExecutor
-from ars.noise import Stream
-from ars.tasks import make
+from ars.tasks import factory
+from batches import batch as make_batch
 if __name__ == "__main__":
     M, mu, sigma = np.zeros((2, 3)), np.zeros(3), np.ones(3)
-    batch = Batch(M, mu, sigma, 0.1, 2, (1, -1), Stream.TRAINING, 0, 0, 10, 0.0, False)
-    ProcessExecutor(make("small_envs:TellsPid"), 2).run(batch)
+    batch = make_batch(M, mu, sigma, nu=0.1, size=2, H=10)
+    ProcessExecutor(factory("small_envs:TellsPid"), 2).run(batch)
 """
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
@@ -218,7 +203,7 @@ def test_a_worker_ends_after_the_import_of_glfw(tmp_path: Path) -> None:
     )
     script = """
 import multiprocessing, time
-from ars.executors.processes import end_with_parent
+from ars.workers import end_with_parent
 def work():
     end_with_parent()
     import glfw
@@ -247,6 +232,49 @@ def test_workers_use_one_thread_each() -> None:
     assert rollouts.rewards.tolist() == rollouts.steps.tolist()  # one a step
 
 
+# -- factories -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "releases_gil"),
+    [("lqr", True), ("Hopper-v1", True), ("Hopper-v5", True), ("CartPole-v1", False), ("small_envs:Drift", False)],
+)
+def test_a_factory_knows_what_it_will_make(name: str, releases_gil: bool) -> None:
+    """Without making it; and it can be sent to a worker."""
+    made = pickle.loads(pickle.dumps(factory(name)))()
+    assert (made.name, made.releases_gil, factory(name).releases_gil) == (name, releases_gil, releases_gil)
+    made.close()
+
+
+@pytest.mark.parametrize("name", ["Hoper-v1", "nothing", "no_such_module:Env", ""])
+def test_an_unknown_name_is_the_same_sentence_from_both(name: str) -> None:
+    said = []
+    for call in (factory, make):
+        with pytest.raises(TaskError) as error:
+            call(name)
+        said.append(str(error.value))
+    assert said[0] == said[1]
+
+
+def test_threads_close_their_tasks_if_one_cannot_be_made() -> None:
+    closed: list[int] = []
+
+    class Closes:
+        def close(self) -> None:
+            closed.append(1)
+
+    def third_fails() -> Any:
+        if made[0] == 2:
+            raise TaskError("No third one.")
+        made[0] += 1
+        return Closes()
+
+    made = [0]
+    with pytest.raises(TaskError, match="No third one"):
+        ThreadExecutor(third_fails, 4)
+    assert len(closed) == 2
+
+
 # -- which executor --------------------------------------------------------------------------------------------------
 
 
@@ -261,13 +289,29 @@ def test_workers_use_one_thread_each() -> None:
 )
 def test_make_executor(name: str, workers: int, kind: type) -> None:
     """Threads where rollouts run without the GIL, processes elsewhere."""
-    executor = make_executor(make(name), workers)
+    executor = make_executor(factory(name), workers)
     assert type(executor) is kind
     executor.close()
+
+
+def test_an_executor_of_the_users_own_is_taken_as_it_is() -> None:
+    executor = serial("CartPole-v1", 1)
+    try:
+        assert make_executor(factory("CartPole-v1"), 2, kind=executor) is executor
+    finally:
+        executor.close()
+
+
+@pytest.mark.parametrize("kind", ["rya", None, 1, SerialExecutor, object()])
+def test_what_is_no_executor_is_a_sentence(kind: Any) -> None:
+    with pytest.raises(
+        SettingError, match=r"executor = .* is unknown: choose local or ray, or give an object with run"
+    ):
+        make_executor(factory("CartPole-v1"), 1, kind=kind)
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.0, 2.5, True, False, "2", None, 10**6, float("nan"), [2]])
 def test_bad_numbers_of_workers_are_a_sentence(workers: Any) -> None:
     with pytest.raises(SettingError) as error:
-        make_executor(make("CartPole-v1"), workers)
+        make_executor(factory("CartPole-v1"), workers)
     assert f"workers = {workers!r}" in str(error.value)

@@ -17,11 +17,13 @@ from ars.errors import SettingError
 from ars.executors import Batch, SerialExecutor
 from ars.executors.processes import ProcessExecutor
 from ars.executors.threads import ThreadExecutor
-from ars.noise import SharedTable, Stream, direction, draw_table, forget_tables, table
+from ars.noise import SharedTable, direction, draw_table, forget_tables, table
 from ars.presets import DEFAULT_TABLE_SIZE
 from ars.records import Record
 from ars.runs import read_config
-from ars.tasks import make
+from ars.tasks import factory
+from ars.training import make_config
+from batches import batch as make_batch
 
 DRIFT = "small_envs:Drift"
 SIZE = 1000
@@ -75,7 +77,7 @@ def test_pinned_table() -> None:
 
 def test_threads_share_one_table_that_closing_frees() -> None:
     forget_tables()
-    executor = ThreadExecutor(make(DRIFT), [make(DRIFT)])
+    executor = ThreadExecutor(factory(DRIFT), 2)
     executor.run(a_batch())
     assert table(11, SIZE) is table(11, SIZE)
     assert list(noise._tables) == [(11, SIZE)]
@@ -85,15 +87,15 @@ def test_threads_share_one_table_that_closing_frees() -> None:
 
 def a_batch(size: int = 6) -> Batch:
     M, mu, sigma = np.zeros((2, 3)), np.zeros(3), np.ones(3)
-    return Batch(M, mu, sigma, 0.1, size, (1, -1), Stream.TRAINING, 11, 4, 12, 0.0, True, table_size=SIZE)
+    return make_batch(M, mu, sigma, nu=0.1, size=size, H=12, gather=True, table_size=SIZE)
 
 
 def test_same_bits_for_every_executor() -> None:
     batch = a_batch()
     executors = [
-        SerialExecutor(make(DRIFT)),
-        ThreadExecutor(make(DRIFT), [make(DRIFT)]),
-        ProcessExecutor(make(DRIFT), 2),
+        SerialExecutor(factory(DRIFT)),
+        ThreadExecutor(factory(DRIFT), 2),
+        ProcessExecutor(factory(DRIFT), 2),
     ]
     results = []
     for executor in executors:
@@ -104,7 +106,7 @@ def test_same_bits_for_every_executor() -> None:
         m = rollouts.moments
         results.append([a.tobytes() for a in (rollouts.rewards, rollouts.steps, np.asarray(m.count), m.mean, m.m2)])
     assert results[0] == results[1] == results[2]
-    counter = SerialExecutor(make(DRIFT)).run(replace(batch, table_size=0))
+    counter = SerialExecutor(factory(DRIFT)).run(replace(batch, table_size=0))
     assert counter.rewards.tobytes() != results[0][0]
 
 
@@ -162,9 +164,9 @@ if __name__ == "__main__":
 
 
 def test_a_table_has_a_size_by_default() -> None:
-    config = ars.training.make_config(DRIFT, H=10, shift=0.0, noise="table")
+    config = make_config(DRIFT, H=10, shift=0.0, noise="table")
     assert (config.noise, config.table_size) == ("table", DEFAULT_TABLE_SIZE)
-    config = ars.training.make_config(DRIFT, H=10, shift=0.0)
+    config = make_config(DRIFT, H=10, shift=0.0)
     assert (config.noise, config.table_size, config.stats_every) == ("counter", 0, 1)
 
 

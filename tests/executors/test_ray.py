@@ -18,13 +18,13 @@ import pytest
 
 import ars
 from ars.errors import ArsError, SettingError, TaskError, WorkerError
-from ars.executors import Batch, Rollouts, SerialExecutor, make_executor, run_block
-from ars.noise import Stream
-from ars.tasks import make
-from linux_processes import LOOPBACK, descendants, listening
+from ars.executors import Batch, SerialExecutor, make_executor, run_block
+from ars.tasks import factory, make
+from batches import batch_of, bits
+from linux_processes import LOOPBACK, alive, descendants, listening
 
 ray = pytest.importorskip("ray")
-from ars.executors.ray import Block, Plan, RayExecutor, connect, pack, put_together, run_many, unpack  # noqa: E402
+from ars.executors.ray import Block, BlockScheduler, RayExecutor, connect, pack, put_together, run_many, unpack  # noqa: E402
 
 ARS = str(Path(sys.executable).with_name("ars"))
 TESTS = str(Path(__file__).parents[1])
@@ -32,23 +32,8 @@ DRIFT = "small_envs:Drift"
 SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 
-def batch_of(name: str, *, size: int = 5, H: int = 40, gather: bool = True, evaluation: bool = False) -> Batch:
-    task = make(name)
-    rng = np.random.default_rng(3)
-    M, mu, sigma = 0.01 * rng.standard_normal((task.p, task.n)), rng.standard_normal(task.n), np.ones(task.n)
-    task.close()
-    if evaluation:
-        return Batch(M, mu, sigma, 0.0, size, (0,), Stream.EVALUATION, 11, 4, H, 0.0, False)
-    return Batch(M, mu, sigma, 0.05, size, (1, -1), Stream.TRAINING, 11, 4, H, 0.5, gather)
-
-
-def bits(rollouts: Rollouts) -> tuple[bytes, ...]:
-    m = rollouts.moments
-    return tuple(np.asarray(a).tobytes() for a in (rollouts.rewards, rollouts.steps, m.count, m.mean, m.m2))
-
-
 def expected(name: str, batch: Batch) -> tuple[bytes, ...]:
-    executor = SerialExecutor(make(name))
+    executor = SerialExecutor(factory(name))
     try:
         return bits(executor.run(batch))
     finally:
@@ -60,12 +45,12 @@ def expected(name: str, batch: Batch) -> tuple[bytes, ...]:
 
 def cut(batch: Batch, workers: list[int], losses: float = 0.0) -> list[Block]:
     """What workers with these threads get if they ask in random order and some of them die."""
-    plan, rng = Plan(batch, sum(workers)), np.random.default_rng(batch.size)
+    blocks_left, rng = BlockScheduler(batch, sum(workers)), np.random.default_rng(batch.size)
     blocks = []
-    while plan:
-        block = plan.take(workers[rng.integers(len(workers))])
+    while blocks_left:
+        block = blocks_left.take(workers[rng.integers(len(workers))])
         if rng.random() < losses:
-            plan.give_back(block)
+            blocks_left.give_back(block)
         else:
             blocks.append(block)
     return blocks
@@ -149,7 +134,7 @@ def executor_of(cluster: Any) -> Iterator[Callable[[str], RayExecutor]]:
     made: list[RayExecutor] = []
 
     def start(name: str) -> RayExecutor:
-        made.append(RayExecutor(make(name), 1, cluster.address))
+        made.append(RayExecutor(factory(name), 1, cluster.address))
         return made[-1]
 
     yield start
@@ -386,13 +371,6 @@ def is_agent(pid: int) -> bool:
     return True
 
 
-def alive(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 # -- settings --------------------------------------------------------------------------------------------------------
 
 
@@ -407,7 +385,7 @@ def alive(pid: int) -> bool:
 )
 def test_addresses_where_there_is_no_cluster(address: str, words: str) -> None:
     with pytest.raises(ArsError, match=words) as error:
-        make_executor(make(DRIFT), 1, kind="ray", address=address)
+        make_executor(factory(DRIFT), 1, kind="ray", address=address)
     assert "\n" not in str(error.value)
     assert not ray.is_initialized()
 
@@ -433,7 +411,7 @@ def test_a_connection_of_the_users_own_is_left_alone(cluster: Any) -> None:
     ray.init(address=cluster.address, log_to_driver=False)
     try:
         assert not connect(2, None)
-        executor = RayExecutor(make(DRIFT), 2, None)
+        executor = RayExecutor(factory(DRIFT), 2, None)
         batch = batch_of(DRIFT)
         assert bits(executor.run(batch)) == expected(DRIFT, batch)
         executor.close()

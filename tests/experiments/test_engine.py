@@ -14,14 +14,14 @@ import ars
 from ars.curves import from_run, load
 from ars.errors import FileError
 from ars.experiments.cost import costs, still_to_pay
-from ars.experiments.engine import Job, collect, run, run_all, run_all_on_ray, share_done, to_do
+from ars.experiments.engine import Job, collect, run, run_all, share_done, to_do
 from ars.experiments.run_specs import Plan, found, missing
 from curve_maker import curve
 
 PLAN = Plan("Swimmer-v5", "V1", 0.01, 0.03, 1, 1, seed=5, episodes=40, eval_episodes=1)
 
 
-def orders(tmp_path: Path, *plans: Plan) -> list[Job]:
+def jobs(tmp_path: Path, *plans: Plan) -> list[Job]:
     return [Job(plan, tmp_path / "runs", tmp_path / "results" / "runs") for plan in plans]
 
 
@@ -31,7 +31,7 @@ def policy(folder: Path) -> np.ndarray:
 
 def test_runs_end_with_their_curves_and_one_failure_ends_one_run(tmp_path: Path) -> None:
     bad = replace(PLAN, task="Nothing-v0")
-    outcomes = {o.plan: o for o in run_all(orders(tmp_path, PLAN, bad, replace(PLAN, seed=6)), jobs=2)}
+    outcomes = {o.plan: o for o in run_all(jobs(tmp_path, PLAN, bad, replace(PLAN, seed=6)), workers=2)}
     assert "Nothing-v0" in outcomes[bad].failure
     assert outcomes[bad].curve is None
     for seed in (5, 6):
@@ -41,46 +41,46 @@ def test_runs_end_with_their_curves_and_one_failure_ends_one_run(tmp_path: Path)
 
 
 def test_a_run_is_the_same_as_train_and_is_skipped_once_done(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    assert run(order) == ""
+    [job] = jobs(tmp_path, PLAN)
+    assert run(job) == ""
     *_, last = ars.train("Swimmer-v5", variant="V1", alpha=0.01, nu=0.03, N=1, b=1, seed=5, episodes=40, eval_every=0)
-    np.testing.assert_array_equal(policy(order.folder), last.policy.M)
-    assert to_do([order]) == []
-    assert to_do([replace(order, plan=replace(PLAN, episodes=60))]) != []
+    np.testing.assert_array_equal(policy(job.folder), last.policy.M)
+    assert to_do([job]) == []
+    assert to_do([replace(job, plan=replace(PLAN, episodes=60))]) != []
 
 
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     long = replace(PLAN, episodes=4000)
-    [order] = orders(tmp_path, long)
-    ended = run_all([order], jobs=1, watch=lambda shares: shares[long] > 0.02 and os.kill(os.getpid(), signal.SIGUSR1))
+    [job] = jobs(tmp_path, long)
+    ended = run_all([job], workers=1, watch=lambda shares: shares[long] > 0.02 and os.kill(os.getpid(), signal.SIGUSR1))
     handler = signal.signal(signal.SIGUSR1, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     try:
         with pytest.raises(KeyboardInterrupt), closing(ended):
             next(ended)
     finally:
         signal.signal(signal.SIGUSR1, handler)
-    there = load(order.file)  # what it had done is kept
+    there = load(job.file)  # what it had done is kept
     assert (there.status, 0 < there.episodes < 4000) == ("unfinished", True)
     cap = there.episodes + 20
-    assert run(replace(order, plan=replace(long, episodes=cap))) == ""
+    assert run(replace(job, plan=replace(long, episodes=cap))) == ""
     *_, last = ars.train("Swimmer-v5", **PLAN.settings(), episodes=cap)
-    np.testing.assert_array_equal(policy(order.folder), last.policy.M)
+    np.testing.assert_array_equal(policy(job.folder), last.policy.M)
 
 
 def test_after_the_minutes_the_runs_are_saved_and_stop(tmp_path: Path) -> None:
     started = time.monotonic()
-    [order] = orders(tmp_path, replace(PLAN, episodes=10**7))
-    assert list(run_all([order], jobs=1, minutes=0.3)) == []
+    [job] = jobs(tmp_path, replace(PLAN, episodes=10**7))
+    assert list(run_all([job], workers=1, minutes=0.3)) == []
     assert time.monotonic() - started < 60
-    assert load(order.file).status == "unfinished"
-    assert load(order.file).episodes > 0
+    assert load(job.file).status == "unfinished"
+    assert load(job.file).episodes > 0
 
 
 def test_over_ray_the_curves_are_the_same(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     bad = replace(PLAN, task="Nothing-v0")
-    here, there = (orders(tmp_path / where, PLAN, bad) for where in ("here", "there"))
-    outcomes = {o.plan: o for o in run_all_on_ray(there, jobs=2)}
+    here, there = (jobs(tmp_path / where, PLAN, bad) for where in ("here", "there"))
+    outcomes = {o.plan: o for o in run_all(there, workers=2, executor="ray")}
     run(here[0])
     assert "Nothing-v0" in outcomes[bad].failure
     np.testing.assert_array_equal(load(there[0].file).rewards, load(here[0].file).rewards)
@@ -88,100 +88,100 @@ def test_over_ray_the_curves_are_the_same(tmp_path: Path) -> None:
 
 
 def test_a_run_that_diverged_is_a_result(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, replace(PLAN, task="small_envs:AlwaysNan"))
-    assert run(order) == ""
-    done = load(order.file)
+    [job] = jobs(tmp_path, replace(PLAN, task="small_envs:AlwaysNan"))
+    assert run(job) == ""
+    done = load(job.file)
     assert done.status.startswith("diverged: ")
-    assert to_do([order]) == []
+    assert to_do([job]) == []
 
 
 def test_an_unfinished_run_kept_beside_the_results_goes_on(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=order.kept):
+    [job] = jobs(tmp_path, PLAN)
+    for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=job.kept):
         pass
-    assert run(order) == ""
-    assert from_run(order.folder).episodes == 40
-    assert from_run(order.kept).episodes == 20  # the kept one is not touched
+    assert run(job) == ""
+    assert from_run(job.folder).episodes == 40
+    assert from_run(job.kept).episodes == 20  # the kept one is not touched
 
 
 def test_unfinished_runs_are_kept_until_they_are_finished(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=order.folder)
+    [job] = jobs(tmp_path, PLAN)
+    records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=job.folder)
     next(records)
     records.close()  # interrupted after an iteration
-    collect(order.runs, order.curves)
-    assert {path.name for path in order.kept.iterdir()} >= {"config.json", "records.jsonl", "checkpoint.npz"}
-    run(order)
-    collect(order.runs, order.curves)
-    assert not order.kept.exists()
+    collect(job.runs, job.curves)
+    assert {path.name for path in job.kept.iterdir()} >= {"config.json", "records.jsonl", "checkpoint.npz"}
+    run(job)
+    collect(job.runs, job.curves)
+    assert not job.kept.exists()
 
 
 def test_a_kept_run_is_not_replaced_by_one_that_is_not_as_far(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    for folder, iterations in ((order.kept, 6), (order.folder, 1)):
+    [job] = jobs(tmp_path, PLAN)
+    for folder, iterations in ((job.kept, 6), (job.folder, 1)):
         records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=folder)
         for _ in range(iterations):
             next(records)
         records.close()
-    collect(order.runs, order.curves)
-    assert from_run(order.kept).iterations == 6
+    collect(job.runs, job.curves)
+    assert from_run(job.kept).iterations == 6
 
 
 def test_a_run_that_diverged_stays_so(tmp_path: Path) -> None:
     """Collected as a folder that is not at its end, it would be begun again for ever."""
-    [order] = orders(tmp_path, PLAN)
-    records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=order.folder)
+    [job] = jobs(tmp_path, PLAN)
+    records = ars.train("Swimmer-v5", **PLAN.settings(), episodes=40, out=job.folder)
     next(records)
     records.close()
-    from_run(order.folder, status="diverged: …").save(order.file)
-    collect(order.runs, order.curves)
-    assert load(order.file).status == "diverged: …"
-    assert not order.kept.exists()
-    assert to_do([order]) == []
+    from_run(job.folder, status="diverged: …").save(job.file)
+    collect(job.runs, job.curves)
+    assert load(job.file).status == "diverged: …"
+    assert not job.kept.exists()
+    assert to_do([job]) == []
 
 
 def test_run_folders_are_collected_into_small_files(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
+    [job] = jobs(tmp_path, PLAN)
     for episodes in (20, 40):
-        run(replace(order, plan=replace(PLAN, episodes=episodes), curves=tmp_path / "elsewhere"))
-        assert collect(order.runs, order.curves) == []
-        assert load(order.file).episodes == episodes
+        run(replace(job, plan=replace(PLAN, episodes=episodes), curves=tmp_path / "elsewhere"))
+        assert collect(job.runs, job.curves) == []
+        assert load(job.file).episodes == episodes
 
 
 def test_progress_is_read_from_the_records(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    assert share_done(order) == 0.0
-    run(replace(order, plan=replace(PLAN, episodes=20)))
-    assert share_done(order) == 0.5
+    [job] = jobs(tmp_path, PLAN)
+    assert share_done(job) == 0.0
+    run(replace(job, plan=replace(PLAN, episodes=20)))
+    assert share_done(job) == 0.5
 
 
 def test_a_long_curve_is_never_replaced_by_a_short_one(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    run(order)
-    long = order.file.read_bytes()
-    again = replace(order, runs=tmp_path / "elsewhere", plan=replace(PLAN, episodes=20))  # as in a fresh clone
+    [job] = jobs(tmp_path, PLAN)
+    run(job)
+    long = job.file.read_bytes()
+    again = replace(job, runs=tmp_path / "elsewhere", plan=replace(PLAN, episodes=20))  # as in a fresh clone
     run(again)
-    assert order.file.read_bytes() == long
+    assert job.file.read_bytes() == long
 
 
 def test_a_folder_with_other_settings_is_neither_continued_nor_collected(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    for _ in ars.train("Swimmer-v5", **PLAN.settings(), H=10, episodes=20, out=order.folder):
+    [job] = jobs(tmp_path, PLAN)
+    for _ in ars.train("Swimmer-v5", **PLAN.settings(), H=10, episodes=20, out=job.folder):
         pass
-    assert "other settings" in run(order)
-    (order.runs / "damaged").mkdir()
-    (order.runs / "damaged" / "config.json").write_text("{")
-    [problem] = collect(order.runs, order.curves)
+    assert "other settings" in run(job)
+    (job.runs / "damaged").mkdir()
+    (job.runs / "damaged" / "config.json").write_text("{")
+    [problem] = collect(job.runs, job.curves)
     assert "damaged" in problem
-    assert not PLAN.met_by(load(order.file))  # its curve is there, and is not taken for the plan's
+    assert not PLAN.met_by(load(job.file))  # its curve is there, and is not taken for the plan's
 
 
 def test_runs_of_ones_own_environment_go_on(tmp_path: Path) -> None:
     mine = Plan("small_envs:Drift", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=20, eval_episodes=1)
-    [order] = orders(tmp_path, mine)
-    assert run(order) == ""
-    assert run(replace(order, plan=replace(mine, episodes=40))) == ""
-    assert load(order.file).episodes == 40
+    [job] = jobs(tmp_path, mine)
+    assert run(job) == ""
+    assert run(replace(job, plan=replace(mine, episodes=40))) == ""
+    assert load(job.file).episodes == 40
 
 
 def test_a_run_is_asked_for_once_if_a_fuller_plan_includes_it() -> None:
@@ -213,17 +213,17 @@ def test_which_curve_meets_a_plan() -> None:
 def test_what_a_failed_run_has_spent_is_kept(tmp_path: Path) -> None:
     """It is part of the cost of tuning."""
     mine = Plan("small_envs:RaisesLater", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
-    [order] = orders(tmp_path, mine)
-    [outcome] = run_all([order], jobs=1)
+    [job] = jobs(tmp_path, mine)
+    [outcome] = run_all([job], workers=1)
     assert "it is tired" in outcome.failure
-    kept = load(order.file)
+    kept = load(job.file)
     assert (kept.status, 0 < kept.episodes < 400) == ("unfinished", True)
-    assert to_do([order]) == [order]
+    assert to_do([job]) == [job]
 
 
 def test_a_process_that_ends_without_a_word_is_a_failure(tmp_path: Path) -> None:
     mine = Plan("small_envs:Leaves", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
-    [outcome] = run_all(orders(tmp_path, mine), jobs=1)
+    [outcome] = run_all(jobs(tmp_path, mine), workers=1)
     assert outcome.curve is None
     assert "the same command continues it" in outcome.failure
 
@@ -246,28 +246,28 @@ def test_what_a_run_under_way_has_done_is_not_to_be_paid_again() -> None:
 
 
 def test_a_damaged_small_file_is_mended_from_the_run_folder(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    run(order)
-    whole = order.file.read_bytes()
-    order.file.write_bytes(whole[:100])
-    assert to_do([order]) == [order]
-    assert run(order) == ""
-    assert order.file.read_bytes() == whole
-    order.file.write_bytes(whole[:100])
-    assert collect(order.runs, order.curves) == []
-    assert order.file.read_bytes() == whole
+    [job] = jobs(tmp_path, PLAN)
+    run(job)
+    whole = job.file.read_bytes()
+    job.file.write_bytes(whole[:100])
+    assert to_do([job]) == [job]
+    assert run(job) == ""
+    assert job.file.read_bytes() == whole
+    job.file.write_bytes(whole[:100])
+    assert collect(job.runs, job.curves) == []
+    assert job.file.read_bytes() == whole
 
 
 @pytest.mark.parametrize("place", ["runs", "results"])
 def test_folders_that_cannot_be_made_are_one_sentence(tmp_path: Path, place: str) -> None:
     (tmp_path / place).write_text("a file")
     with pytest.raises(FileError, match="Cannot make the folder"):
-        list(run_all(orders(tmp_path, PLAN), jobs=1))
+        list(run_all(jobs(tmp_path, PLAN), workers=1))
 
 
 def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
-    [order] = orders(tmp_path, PLAN)
-    for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=order.kept):
+    [job] = jobs(tmp_path, PLAN)
+    for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=job.kept):
         pass
-    (order.kept / "checkpoint.npz").write_bytes(b"no")
-    assert f"the run goes on from {order.kept}" in run(order)
+    (job.kept / "checkpoint.npz").write_bytes(b"no")
+    assert f"the run goes on from {job.kept}" in run(job)

@@ -3,17 +3,19 @@
 import csv
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ars.errors import FileError, SettingError
+from ars.errors import FileError, SettingError, WorkerError
 from ars.experiments.lqr import comparison, plots, report
 from ars.experiments.lqr.comparison import BLOCK, Progress, checkpoints, compare, extensions, methods
 from ars.experiments.lqr.statistics import Result, first, index_at, percentile, stabilising
@@ -81,6 +83,27 @@ def test_the_same_seed_gives_the_same_bytes(full: Path, tmp_path: Path) -> None:
 def test_two_workers_give_the_same_bytes(done: Path, tmp_path: Path) -> None:
     compare(out=tmp_path / "parallel", workers=2, **SMALL)
     assert contents(tmp_path / "parallel") == contents(done)
+
+
+@dataclass(frozen=True)
+class Dies:
+    """A method that takes its process down."""
+
+    name: str = "dies"
+    label: str = "Dies"
+    unit: int = 1
+
+    def run(self, problem: Problem, seed: int, timesteps: Sequence[int]) -> list[float]:
+        os._exit(7)
+
+
+def test_a_worker_that_dies_is_a_sentence_and_the_rest_is_kept(
+    few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "methods", lambda problem: [*methods(problem)[:1], Dies()])
+    with pytest.raises(WorkerError, match=r"ended with code 7\. What was finished is kept: the same command goes on"):
+        compare(out=tmp_path, trials=2, budget=3000, workers=2)
+    assert [path.name for path in (tmp_path / "blocks").iterdir()] in ([], ["nominal-6-0000-0002.json"])
 
 
 def test_what_is_done_is_not_done_again(done: Path) -> None:

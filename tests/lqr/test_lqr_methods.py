@@ -189,7 +189,7 @@ def test_ars_is_training_as_everywhere(paper: Problem, variant: str) -> None:
     search = RandomSearch("", "", variant, N=3, alpha=0.02)
     config = paper_config(variant, task="lqr", alpha=0.02, nu=0.01, N=3, H=302, shift=0.0, seed=9, eval_every=0)
     task = LqrTask(paper)
-    records = iterate(config, State.initial(config.search, 3, 3), SerialExecutor(task), task.definition())
+    records = iterate(config, State.initial(config.search, 3, 3), SerialExecutor(lambda: task), task.definition())
     expected = [task.measure(next(records).policy)["relative_cost"] for _ in range(8)]
     assert search.run(paper, 9, [search.unit * j for j in range(1, 9)]) == expected
 

@@ -11,7 +11,7 @@ from ars.noise import Key, Stream, generator
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import State
-from ars.tasks import Rollout
+from ars.tasks import Rollout, factory
 from ars.tasks.lqr import LqrTask
 from ars.training import iterate
 
@@ -124,19 +124,19 @@ def test_training_learns_to_stabilise(paper: Problem) -> None:
     config = make_config(
         "lqr", H=task.H, shift=0.0, variant="V1", alpha=0.0025, nu=0.01, N=4, seed=3, eval_every=0
     )  # fmt: skip
-    records = iterate(config, State.initial(config.search, 3, 3), SerialExecutor(task), task.definition())
+    records = iterate(config, State.initial(config.search, 3, 3), SerialExecutor(lambda: task), task.definition())
     costs = [task.measure(next(records).policy)["relative_cost"] for _ in range(60)]
     assert costs[0] == np.inf
     assert costs[-1] < 0.2
 
 
 def test_workers_do_not_change_the_bits(paper: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ars.executors.make", lambda name: LqrTask(paper))
+    monkeypatch.setattr("ars.tasks.make", lambda name: LqrTask(paper))
     states = []
     for workers in (1, 3):
         task = LqrTask(paper)
         config = make_config("lqr", H=task.H, shift=0.0, variant="V2", alpha=0.01, nu=0.01, N=5, eval_every=0)
-        executor = make_executor(task, workers)
+        executor = make_executor(factory("lqr"), workers)
         records = iterate(config, State.initial(config.search, 3, 3), executor, task.definition())
         states.append([next(records).state for _ in range(4)][-1])
         executor.close()

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from ars.tasks import locomotion, make
-from ars.tasks.axis_names import labels
+from ars.tasks.axis_names import name_axes
 
 CHEETAH = ("bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot")
 
 
 def of(task: str) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     made = make(task)
-    found = labels(task, json.loads(json.dumps(made.definition())), made.n, made.p)
+    found = name_axes(task, json.loads(json.dumps(made.definition())), made.n, made.p)
     made.close()
-    return found.rows, {block.title: block.columns for block in found.blocks}
+    return found.rows, {kind.title: kind.names for kind in found.columns}
 
 
 def test_half_cheetah() -> None:
@@ -75,8 +75,8 @@ def test_other_tasks() -> None:
     assert rows == ("choice 0", "choice 1")
     assert blocks == {"observations": ("x0", "x1", "x2", "x3")}
     structure = {"dict": [["arm", {"shape": [2]}], ["goal", {"dict": [["x", {"shape": []}], ["kind", {"n": 2}]]}]]}
-    found = labels("mine:make", {"observation": structure}, 5, 1)
-    assert found.blocks[0].columns == ("arm 0", "arm 1", "goal x", "goal kind 0", "goal kind 1")
+    found = name_axes("mine:make", {"observation": structure}, 5, 1)
+    assert found.columns[0].names == ("arm 0", "arm 1", "goal x", "goal kind 0", "goal kind 1")
     assert found.rows == ("a0",)
 
 
@@ -94,7 +94,7 @@ def test_other_tasks() -> None:
     ],
 )
 def test_what_a_file_says_does_no_harm(observation: object) -> None:
-    found = labels("mine:make", {"observation": observation, "actions": "?"}, 3, 2)
-    assert found.blocks[0].columns == ("x0", "x1", "x2")
-    wrong_size = labels("Hopper-v1", {}, 3, 2)  # a file that calls itself Hopper-v1 and is not
+    found = name_axes("mine:make", {"observation": observation, "actions": "?"}, 3, 2)
+    assert found.columns[0].names == ("x0", "x1", "x2")
+    wrong_size = name_axes("Hopper-v1", {}, 3, 2)  # a file that calls itself Hopper-v1 and is not
     assert wrong_size.rows == ("a0", "a1")

@@ -13,8 +13,9 @@ from ars.executors import Batch, Rollouts, SerialExecutor, make_executor
 from ars.executors.threads import ThreadExecutor
 from ars.noise import Key, Stream, environment_seed
 from ars.policy import LinearPolicy
-from ars.tasks import locomotion, make, mujoco_loop, paper_envs
+from ars.tasks import factory, locomotion, make, mujoco_loop, paper_envs
 from ars.tasks.mujoco_loop import MujocoTask
+from batches import batch as make_batch
 
 NAMES = sorted(locomotion.TASKS)
 KEY = Key(3, Stream.TRAINING, 0, 0, +1)
@@ -144,9 +145,10 @@ def test_resets_draw_from_gymnasium_distributions() -> None:
 
 
 def _batch(task: MujocoTask, N: int = 6) -> Batch:
-    return Batch(
-        np.zeros((task.p, task.n)), np.zeros(task.n), np.ones(task.n), 0.1, N, (+1, -1), Stream.TRAINING, 4, 0,
-        60, task.survival_bonus, gather=True,
+    zeros, ones = np.zeros(task.n), np.ones(task.n)
+    return make_batch(
+        np.zeros((task.p, task.n)), zeros, ones, nu=0.1, size=N, seed=4, j=0, H=60, shift=task.survival_bonus,
+        gather=True,
     )  # fmt: skip
 
 
@@ -162,9 +164,9 @@ def test_threads_give_the_same_bits(name: str) -> None:
     task = make(name)
     assert isinstance(task, MujocoTask)
     batch = _batch(task)
-    expected = SerialExecutor(make(name, compiled=False)).run(batch)
+    expected = SerialExecutor(lambda: make(name, compiled=False)).run(batch)
     for workers in (1, 2, 4):
-        executor = make_executor(make(name), workers)
+        executor = make_executor(factory(name), workers)
         assert isinstance(executor, ThreadExecutor) == (workers > 1)
         _same(executor.run(batch), expected)
         executor.close()
@@ -175,10 +177,11 @@ def test_a_diverging_simulation_is_not_finite_and_leaves_no_log(tmp_path: Path) 
     same step, from threads too, and no MUJOCO_LOG.TXT appears where the user is."""
     code = """
 import numpy as np
-from ars.executors import make_executor, Batch
+from ars.executors import make_executor
+from batches import batch as make_batch
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
-from ars.tasks import make
+from ars.tasks import factory, make
 for name in ("HalfCheetah-v5", "Ant-v1"):
     found = []
     for compiled in (True, False):
@@ -191,8 +194,8 @@ for name in ("HalfCheetah-v5", "Ant-v1"):
         found.append((rollout.steps, rollout.finite))
     assert found[0] == found[1] and not found[0][1] and found[0][0] < 1000, found
     M = np.full((task.p, task.n), 1e7)
-    batch = Batch(M, np.zeros(task.n), np.ones(task.n), 0.1, 4, (1, -1), Stream.TRAINING, 1, 0, 100, 0.0, False)
-    assert np.isnan(make_executor(make(name), 2).run(batch).rewards).all()
+    batch = make_batch(M, np.zeros(task.n), np.ones(task.n), nu=0.1, size=4, seed=1, j=0, H=100)
+    assert np.isnan(make_executor(factory(name), 2).run(batch).rewards).all()
 """
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr

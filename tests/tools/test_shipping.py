@@ -16,7 +16,7 @@ def test_few_rollouts_count_only_where_no_run_with_many_arrived(
         list(ars.train("Swimmer-v1", seed=seed, out=tmp_path / f"{seed}-{rollouts}", **settings))
 
     def chosen() -> set[int]:
-        return {curve.config.seed for _, curve in shipping.candidates(tmp_path)["Swimmer-v1"]}
+        return {curve.seed for _, curve in shipping.candidates(tmp_path)["Swimmer-v1"]}
 
     assert chosen() == {1, 2}  # none has reached 325
     best = {path.parent.name: curve.best for path, curve in shipping.candidates(tmp_path)["Swimmer-v1"]}

@@ -19,7 +19,7 @@ from ars.config import Config
 from ars.errors import SettingError
 from ars.executors import make_executor
 from ars.stopping import Stop
-from ars.tasks import make
+from ars.tasks import factory
 
 GOOD: dict[str, Any] = {"variant": "V2-t", "alpha": 0.02, "nu": 0.03, "N": 8, "b": 4, "H": 100, "shift": 1.0}
 ODD = [
@@ -85,7 +85,7 @@ def test_every_stopping_rule(name: str, figure: Callable[..., None]) -> None:
                          if not isinstance(v, int) or abs(v) < 10**100 else "huge")  # fmt: skip
 def test_workers_and_episodes(value: Any) -> None:
     with pytest.raises(SettingError) as error:
-        make_executor(make("lqr"), value)
+        make_executor(factory("lqr"), value)
     one_sentence(str(error.value), "workers")
     policy = ars.LinearPolicy(np.zeros((3, 3)), np.zeros(3), np.ones(3))
     for name in ("episodes", "seed"):

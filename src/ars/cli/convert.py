@@ -33,7 +33,7 @@ def export(
     """
     from ars.files import write_atomic
     from ars.interop.exports import export, file_name
-    from ars.interop.imports import open_policy
+    from ars.policies import open_policy
 
     opened = open_policy(policy, task)
     content = export(opened, to)
@@ -65,7 +65,9 @@ def import_(
 
     Nothing in the file is executed: a pickle that holds more than arrays is refused.
     """
-    from ars.interop.imports import import_policy, notes_of
+    from ars.interop.imports import import_policy
+    from ars.policies import notes_of
+    from ars.tasks.user_code import task_flag
 
     policy = import_policy(file, task, statistics=statistics)
     path = out or Path("policy.npz")
@@ -76,7 +78,7 @@ def import_(
     print(f"Wrote {path}: {policy.p} × {policy.n} for {task}, from {policy.task['imported']['kind']}.")
     for note in notes_of(policy):
         print(f"Note: {note}")
-    print(f"What to type next:\n  {command()} evaluate {shell(path)}" + (f" --task {task}" if ":" in task else ""))
+    print(f"What to type next:\n  {command()} evaluate {shell(path)}{task_flag(task)}")
     return 0
 
 

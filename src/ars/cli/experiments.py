@@ -49,26 +49,26 @@ class Crew:
                 raise SettingError(f"minutes = {minutes:g} must be larger than 0.")
 
     def run(
-        self, orders: "Sequence[Job]", *, minutes: float | None = None, known: "Mapping[RunSpec, float] | None" = None
+        self, work: "Sequence[Job]", *, minutes: float | None = None, known: "Mapping[RunSpec, float] | None" = None
     ) -> "list[Outcome]":
         """Run what is not done yet, with a display; an interruption leaves everything saved. `known` are the costs, if
         they were measured before."""
         from ars.experiments.cost import costs
         from ars.experiments.display import display
-        from ars.experiments.engine import run_all, run_all_on_ray, to_do
+        from ars.experiments.engine import run_all, to_do
 
-        jobs = self.cores()
-        orders = to_do(orders)
-        if not orders:
+        workers = self.cores()
+        work = to_do(work)
+        if not work:
             return []
         outcomes = []
-        plans = [order.plan for order in orders]
+        plans = [job.spec for job in work]
         weights = costs(plans) if known is None else {plan: known[plan] for plan in plans}
         with signals(), display(weights, quiet=self.quiet) as shown:
-            if self.executor == "ray":
-                ended = run_all_on_ray(orders, jobs=self.jobs, address=self.address)
-            else:
-                ended = run_all(orders, jobs=jobs, watch=shown.watch, minutes=minutes)
+            watch = shown.watch if self.executor == "local" else None  # Ray does not say which of them wait for a CPU
+            ended = run_all(
+                work, workers=workers, executor=self.executor, address=self.address, watch=watch, minutes=minutes
+            )
             with closing(ended):
                 for outcome in ended:
                     outcomes.append(outcome)

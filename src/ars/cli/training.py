@@ -1,6 +1,5 @@
 """ars train, resume, evaluate, tasks."""
 
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -123,7 +122,7 @@ def train(
         out=free_folder if out is None else out,
         executor=executor,
         address=address,
-        start=warm_start_of(start, start_weight),
+        start=warm_start_of(start, start_weight, task),
     )
     return run_session(session, as_json=json, quiet=quiet, dashboards=names)
 
@@ -179,7 +178,7 @@ def evaluate(
     POLICY is a file, a run folder (its best policy), the name of a policy that comes with ars, or a file of the paper's
     authors or of sb3-contrib with its `--task`.
     """
-    from ars.interop.imports import notes_of, open_policy
+    from ars.policies import notes_of, open_policy
     from ars.sessions import evaluate
 
     opened = open_policy(policy, task)
@@ -247,10 +246,11 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
 
     from ars.dashboards import sinks
     from ars.progress import display
+    from ars.tasks.user_code import task_flag
 
     out = Console(stderr=as_json, highlight=False, markup=False, emoji=False, soft_wrap=True)
     folder = session.run.path if session.run else Path()
-    own = f" --task {shlex.quote(session.config.task)}" if ":" in session.config.task else ""
+    own = task_flag(session.config.task)
     again = f"{command()} resume {shell(folder)}{own}"
     if not quiet:
         out.print(_headline(session))
@@ -285,7 +285,7 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     out.print("What to type next:")
     out.print(f"  {command()} evaluate {shell(folder / ('best.npz' if best else 'policy.npz'))}{own}")
     out.print(f"  {command()} watch {shell(folder / ('best.npz' if best else 'policy.npz'))}{own}")
-    out.print(f"  {command()} report {shell(folder)}")
+    out.print(f"  {command()} report {shell(folder)}{own}")
     out.print(f"  {again} --iterations {record.iteration + DEFAULT_ITERATIONS}")
     return 0
 

@@ -36,7 +36,7 @@ def watch(
     POLICY is a file, a run folder (its best policy), or the name of a policy that comes with ars. The first
     episode is that of `ars evaluate` with the same seed, in real time.
     """
-    from ars.interop.imports import open_policy
+    from ars.policies import open_policy
     from ars.video.camera import check_opengl
     from ars.video.episode import task_of
     from ars.video.film import film, free_file, writer_for
@@ -108,8 +108,8 @@ def gallery(
     POLICIES are as for `ars watch`; by default all that come with ars.
     """
     from ars import policies as shipped
-    from ars.interop.imports import open_policy
     from ars.page.gallery import gallery_names, write_gallery
+    from ars.policies import open_policy
     from ars.video.camera import check_opengl
 
     check_opengl()

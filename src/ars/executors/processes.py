@@ -1,41 +1,29 @@
 """Processes with an environment each: for environments in Python. A worker that dies is replaced, and what it was
 running is run again; since results depend on keys alone, the bits stay the same."""
 
-import contextlib
-import multiprocessing
-import os
-import signal
-import sys
-import threading
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait
 
 from ars.errors import WorkerError
-from ars.executors import Batch, Rollouts, assemble, run_one
+from ars.executors.batch import Batch, Rollouts, assemble, run_one
 from ars.noise import SharedTable, attach_table, forget_tables
-from ars.tasks import Rollout, Task, make
-
-MOST_DEATHS = 3  # in a row, without a single rollout finished, before we give up
+from ars.tasks import Rollout, Task, TaskFactory
+from ars.workers import CONTEXT, MOST_DEATHS, main_guard_hint, start_worker
 
 _task: Task | None = None  # of this worker process
 
 
 class ProcessExecutor:
-    """Started by `spawn`: the workers inherit no locks, threads or random state."""
+    """Gives up after MOST_DEATHS in a row without a single rollout finished."""
 
-    def __init__(self, task: Task, workers: int) -> None:
-        self._name, self._workers = task.name, workers
-        task.close()  # each worker makes its own
+    def __init__(self, factory: TaskFactory, workers: int) -> None:
+        self._factory, self._workers = factory, workers
         self._table: SharedTable | None = None
         self._pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(
-            self._workers,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_start_worker,
-            initargs=(self._name,),
+            self._workers, mp_context=CONTEXT, initializer=_start_worker, initargs=(self._factory,)
         )
 
     def run(self, batch: Batch) -> Rollouts:
@@ -90,50 +78,19 @@ class ProcessExecutor:
 
     def _explain(self, batch: Batch, unit: tuple[int, int]) -> str:
         """Which environment, and how far it came: more is not known of a process that died."""
-        hint = ""
-        if getattr(sys.modules["__main__"], "__file__", None) and not hasattr(sys, "ps1"):
-            hint = " In a script, training with workers > 1 must stand below `if __name__ == '__main__':`."
-        return (
-            f"The worker processes of {self._name} died {MOST_DEATHS} times in a row {batch.describe(unit[0])}.{hint}"
-        )
+        where, hint = batch.describe(unit[0]), main_guard_hint("training with workers > 1")
+        return f"The worker processes of {self._factory.name} died {MOST_DEATHS} times in a row {where}.{hint}"
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
         self._close_table()
 
 
-def _start_worker(name: str) -> None:
-    """One environment and one thread; Ctrl-C is the parent's business, and without a parent there is no work."""
+def _start_worker(factory: TaskFactory) -> None:
+    """One environment for each process."""
     global _task
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
-    use_one_thread()
-    _task = make(name)
-
-
-def use_one_thread() -> None:
-    """BLAS with a thread for every core in every worker would bring a machine to its knees."""
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[variable] = "1"  # for what is loaded from now on
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(1)  # for what is loaded already
-
-
-def end_with_parent() -> None:
-    """Without it, the workers of a parent that was killed would wait for work for ever."""
-
-    def watch() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            with contextlib.suppress(OSError):
-                wait([parent.sentinel])
-            with contextlib.suppress(ImportError):
-                if "glfw" in sys.modules:  # MuJoCo imports it, and its import asks a process of its own, which would
-                    import glfw  # noqa: F401  # complain if we were gone: wait until it is through
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    start_worker()
+    _task = factory()
 
 
 def _run(batch: Batch, k: int, sign: int, table: str | None) -> Rollout:

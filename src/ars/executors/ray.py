@@ -1,43 +1,37 @@
 """Ray: the same rollouts on the CPUs of a cluster, or of a Ray of our own on this machine.
 
-Out go the batch, once a node, and which block of directions to run; back come its rewards, lengths and merged moments.
-A worker that dies is replaced, a node that dies is left out, one that joins is taken in; since results depend on keys
-alone, the bits stay the same.
+Out go the batch, once per node, and which block of directions to run; back come its rewards, lengths and merged
+moments. A worker that dies is replaced, a node that dies is left out, one that joins is taken in; since results depend
+on keys alone, the bits stay the same.
 """
 
-import contextlib
-import logging
-import os
 import pickle
-import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.errors import ArsError, SettingError, WorkerError
-from ars.executors import Batch, Rollouts, SerialExecutor, cores, join
-from ars.executors.processes import MOST_DEATHS, use_one_thread
+from ars import workers
+from ars.cluster import PATIENCE, brief, connect, kill, nodes, on_node, ray
+from ars.errors import ArsError, WorkerError
+from ars.executors.batch import Batch, Rollouts, join
+from ars.executors.serial import SerialExecutor
 from ars.executors.threads import ThreadExecutor
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import draw_table, forget_tables, keep_table
-from ars.tasks import Task, make
+from ars.tasks import TaskFactory
 from ars.versions import versions
-
-try:
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-except ModuleNotFoundError as error:
-    raise WorkerError("The executor ray needs Ray, which is not installed: pip install 'ars-rl[ray]'.") from error
+from ars.workers import MOST_DEATHS, prepare_node
 
 MOST_BLOCKS = 8  # that a worker runs at a time
-PATIENCE = 1.0  # seconds without news, after which we look whether the cluster is still there
 START_SECONDS = 300.0  # for the first worker: another job may hold the CPUs
+
+run_many = partial(workers.run_many, backend="ray")  # many calls instead of the rollouts of one run
 
 
 # -- what is sent ----------------------------------------------------------------------------------------------------
@@ -55,7 +49,7 @@ class Block(NamedTuple):
         return (self.stop - self.start) * len(self.signs)
 
 
-class Plan:
+class BlockScheduler:
     """Cuts a batch into aligned blocks while workers ask for them: large ones first, so that few messages suffice, then
     smaller and smaller ones, so that short and long episodes balance."""
 
@@ -153,17 +147,21 @@ class Worker:
     _executor: SerialExecutor | ThreadExecutor
 
     def start(
-        self, path: list[str], name: str, threads: int, table: tuple[int, int], numbers: NDArray[np.float64] | None
+        self,
+        path: list[str],
+        factory: TaskFactory,
+        threads: int,
+        table: tuple[int, int],
+        numbers: NDArray[np.float64] | None,
     ) -> dict[str, str] | ArsError:
         """Make the tasks; what this node's results depend on."""
-        _prepare(path)
+        prepare_node(path)
         if numbers is not None:
             keep_table(*table, numbers)
         try:
-            tasks = [make(name) for _ in range(threads)]
+            self._executor = SerialExecutor(factory) if threads == 1 else ThreadExecutor(factory, threads)
         except ArsError as error:
             return error
-        self._executor = SerialExecutor(tasks[0]) if threads == 1 else ThreadExecutor(tasks[0], tasks[1:])
         return versions()
 
     def run(self, payload: bytes, start: int, stop: int, signs: tuple[int, ...]) -> bytes | ArsError:
@@ -172,93 +170,6 @@ class Worker:
             return pack(self._executor.run_block(batch, start, stop), batch.gather)
         except ArsError as error:
             return error
-
-
-def _prepare(path: list[str]) -> None:
-    """One thread, and the driver's modules, as far as they lie in the same place here."""
-    use_one_thread()
-    sys.path.extend(entry for entry in path if entry not in sys.path)
-
-
-def _call(path: list[str], call: bytes) -> Any:
-    _prepare(path)
-    function, argument = pickle.loads(call)
-    try:
-        return function(argument)
-    except ArsError as error:
-        return error
-
-
-# -- the cluster -----------------------------------------------------------------------------------------------------
-
-
-def connect(workers: int, address: str | None) -> bool:
-    """Connect to the cluster at `address`, or start a Ray of our own that nobody else can reach; whether it is for us
-    to disconnect."""
-    if ray.is_initialized():
-        return False
-    if address is not None and "://" in address:
-        raise SettingError(f"address = {address!r} must be host:port or auto: train on a machine of the cluster.")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about a change to come
-    # Ray's history of calls, for its dashboard, grows by megabytes an hour in a run of days.
-    os.environ.setdefault("RAY_task_events_report_interval_ms", "0")
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
-    ray._private.worker.print_to_stdstream = lambda *_, **__: None  # what became of workers, on our standard output
-    try:
-        if address is None:
-            with _loopback():
-                ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
-        else:
-            if address != "auto":
-                _reach(address)
-            ray.init(address=address, **quiet)
-    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        where = "Cannot start Ray" if address is None else f"Cannot connect to a Ray cluster at {address}"
-        raise WorkerError(f"{where}: {_brief(error)}") from error
-    return True
-
-
-@contextlib.contextmanager
-def _loopback() -> Iterator[None]:
-    """A Ray that starts now listens on 127.0.0.1 alone; Ray has this for systems on which it builds no clusters, and
-    turns the address 127.0.0.1 into one that others can reach everywhere else."""
-    from ray._private import ray_constants
-
-    before = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = False
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
-
-
-def _reach(address: str) -> None:
-    """OSError or ValueError if nobody listens there; Ray itself would wait for a minute and then end the process."""
-    host, _, port = address.rpartition(":")
-    socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-
-
-def nodes() -> dict[str, int]:
-    """Node → CPUs, of the nodes that are alive and have any; a sentence if the cluster is gone."""
-    address = ray.get_runtime_context().gcs_address
-    try:
-        _reach(address)
-    except OSError as error:
-        raise WorkerError(f"The head of the Ray cluster at {address} is gone. {_GO_ON}") from error
-    listed: Any = ray.nodes
-    found = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in listed() if node["Alive"]}
-    alive = {node: cpus for node, cpus in found.items() if cpus}
-    if not alive:
-        raise WorkerError(f"All nodes of the Ray cluster at {address} that have CPUs are gone. {_GO_ON}")
-    return alive
-
-
-_GO_ON = "`ars resume` goes on from the last checkpoint, on another cluster or without one."
-
-
-def on_node(node: str) -> Any:
-    return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 # -- the executor ----------------------------------------------------------------------------------------------------
@@ -278,11 +189,10 @@ class Slot:
 
 
 class RayExecutor:
-    """One actor a node with a thread for each CPU where the task runs without the GIL, one actor a CPU elsewhere."""
+    """One actor per node with a thread for each CPU where the task runs without the GIL, else one actor per CPU."""
 
-    def __init__(self, task: Task, workers: int, address: str | None) -> None:
-        self._name, self._with_threads = task.name, task.releases_gil
-        task.close()  # each worker makes its own
+    def __init__(self, factory: TaskFactory, workers: int, address: str | None) -> None:
+        self._factory, self._name, self._with_threads = factory, factory.name, factory.releases_gil
         self._connected = connect(workers, address)
         self._slots: dict[tuple[str, int], Slot] = {}
         self._starting: dict[Any, Slot] = {}
@@ -294,9 +204,11 @@ class RayExecutor:
             self._table = batch.seed, batch.table_size
         self._follow_nodes()
         payload = pickle.dumps(batch)
-        work = _Work(Plan(batch, sum(slot.threads for slot in self._slots.values())), ray.put(payload))
+        work = _BatchUnderWay(
+            BlockScheduler(batch, sum(slot.threads for slot in self._slots.values())), ray.put(payload)
+        )
         started = time.monotonic()
-        while work.plan or work.running:
+        while work.blocks or work.running:
             self._hand_out(work)
             waiting = [*work.running, *self._starting]
             if not waiting:
@@ -312,18 +224,18 @@ class RayExecutor:
         sent = len(work.nodes) * len(payload) + work.sent
         return replace(put_together(batch, parts), wire=(sent, sum(map(len, work.results.values()))))
 
-    def _hand_out(self, work: "_Work") -> None:
+    def _hand_out(self, work: "_BatchUnderWay") -> None:
         """A block for every worker that has none, then more for those that could use more."""
         ready = [slot for slot in self._slots.values() if slot.ready]
         for slot in ready:
-            if work.plan and not slot.blocks:
+            if work.blocks and not slot.blocks:
                 self._send(slot, work)
         for slot in ready:
-            while work.plan and wants_more(slot.threads, slot.blocks, slot.rollouts):
+            while work.blocks and wants_more(slot.threads, slot.blocks, slot.rollouts):
                 self._send(slot, work)
 
-    def _send(self, slot: Slot, work: "_Work") -> None:
-        block = work.plan.take(slot.threads)
+    def _send(self, slot: Slot, work: "_BatchUnderWay") -> None:
+        block = work.blocks.take(slot.threads)
         call = slot.actor.run.remote(work.payload, *block)
         slot.blocks += 1
         slot.rollouts += block.rollouts
@@ -331,7 +243,7 @@ class RayExecutor:
         work.nodes.add(slot.node)
         work.sent += len(pickle.dumps(tuple(block)))
 
-    def _take(self, call: Any, work: "_Work") -> None:
+    def _take(self, call: Any, work: "_BatchUnderWay") -> None:
         """What a call brought: a result, a worker that is ready, a mistake of the task's, or a death."""
         slot, block = work.running.pop(call, None) or (self._starting.pop(call), None)
         if block is not None:
@@ -342,10 +254,10 @@ class RayExecutor:
         except ray.exceptions.RayTaskError as error:  # not an ArsError: those are returned
             raise (error.cause or error) from None
         except ray.exceptions.RayError as error:
-            work.trouble = _brief(error)
+            work.trouble = brief(error)
             self._replace(slot, failed_to_start=block is None)
             if block is not None:
-                work.plan.give_back(block)
+                work.blocks.give_back(block)
                 work.deaths[block] += 1
                 if work.deaths[block] >= MOST_DEATHS:
                     raise WorkerError(
@@ -387,7 +299,7 @@ class RayExecutor:
         at_once = 1 if threads == 1 else MOST_BLOCKS
         options = {"num_cpus": threads, "max_concurrency": at_once, "scheduling_strategy": where}
         slot.actor = ray.remote(Worker).options(**options).remote()
-        self._starting[slot.actor.start.remote(sys.path, self._name, threads, self._table, table)] = slot
+        self._starting[slot.actor.start.remote(sys.path, self._factory, threads, self._table, table)] = slot
 
     def _replace(self, slot: Slot, *, failed_to_start: bool) -> None:
         """A new worker for one that died, unless that has happened already, its node is gone, or it never starts."""
@@ -395,14 +307,14 @@ class RayExecutor:
             return
         slot.ready = False
         slot.failures += failed_to_start
-        _kill(slot.actor)  # it may only be out of reach
+        kill(slot.actor)  # it may only be out of reach
         self._follow_nodes()
         if slot in self._slots.values() and slot.failures < MOST_DEATHS:
             self._start(slot)
 
     def close(self) -> None:
         for slot in self._slots.values():
-            _kill(slot.actor)
+            kill(slot.actor)
         self._slots.clear()
         self._starting.clear()
         self._tables.clear()
@@ -412,29 +324,17 @@ class RayExecutor:
         forget_tables()
 
 
-class _Work:
-    """A batch under way."""
+class _BatchUnderWay:
+    """What is left of a batch, who runs what, and what has come back."""
 
-    def __init__(self, plan: Plan, payload: Any) -> None:
-        self.plan, self.payload = plan, payload
+    def __init__(self, blocks: BlockScheduler, payload: Any) -> None:
+        self.blocks, self.payload = blocks, payload
         self.running: dict[Any, tuple[Slot, Block]] = {}
         self.results: dict[Block, bytes] = {}
         self.deaths: Counter[Block] = Counter()  # of workers, by the block that they ran
         self.nodes: set[str] = set()  # that the batch went to
         self.sent = 0  # bytes, besides the batch
         self.trouble = ""
-
-
-def _brief(error: Exception) -> str:
-    """Ray's messages are long."""
-    return " ".join(str(error).strip().partition("\n")[0].split())
-
-
-def _kill(actor: Any) -> None:
-    if not ray.is_initialized():  # Ray would connect to some cluster for this
-        return
-    with contextlib.suppress(ray.exceptions.RayError):
-        ray.kill(actor)
 
 
 def _check_versions(theirs: dict[str, str]) -> None:
@@ -445,41 +345,3 @@ def _check_versions(theirs: dict[str, str]) -> None:
                 f"A node of the cluster has {name} {theirs.get(name)} and this one has {version}: "
                 "the same versions everywhere give the same bits."
             )
-
-
-# -- many runs -------------------------------------------------------------------------------------------------------
-
-
-def run_many(
-    function: Callable[[Any], Any], arguments: Sequence[Any], *, workers: int | None = None, address: str | None = None
-) -> Iterator[tuple[int, Any]]:
-    """function(argument) for each argument, one on every CPU at a time, in one thread: (index, result) as they finish.
-
-    An ArsError is a result, too: it ends one call and not the others. If a worker dies, its call is made again, so a
-    call that trains should continue the run folder that it finds.
-    """
-    connected = connect(cores() if workers is None else workers, address)
-    running: dict[Any, int] = {}
-    try:
-        remote = ray.remote(_call).options(num_cpus=1, max_retries=MOST_DEATHS)
-        calls = [pickle.dumps((function, argument)) for argument in arguments]
-        running = {remote.remote(sys.path, call): i for i, call in enumerate(calls)}
-        while running:
-            done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE)
-            if not done:
-                nodes()  # a sentence if there are none
-            for call in done:
-                i = running.pop(call)
-                try:
-                    result = ray.get(call)
-                except ray.exceptions.RayTaskError as error:
-                    raise (error.cause or error) from None
-                except ray.exceptions.RayError as error:
-                    result = WorkerError(f"The worker of call {i} died: {_brief(error)}")
-                yield i, result
-    finally:
-        for call in running:
-            with contextlib.suppress(ray.exceptions.RayError):
-                ray.cancel(call, force=True)
-        if connected:
-            ray.shutdown()

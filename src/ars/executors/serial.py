@@ -1,5 +1,7 @@
 """One worker: the caller."""
 
+from collections.abc import Callable
+
 from ars.executors.batch import Batch, Rollouts, run_block
 from ars.noise import forget_tables
 from ars.tasks import Task
@@ -8,8 +10,8 @@ from ars.tasks import Task
 class SerialExecutor:
     """Runs every rollout in the calling thread."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, factory: Callable[[], Task]) -> None:
+        self._task = factory()
 
     def run(self, batch: Batch) -> Rollouts:
         return self.run_block(batch, 0, batch.size)

@@ -1,9 +1,11 @@
 """Threads with a task object each: for tasks whose rollouts run without the GIL."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from queue import SimpleQueue
 
-from ars.executors import Batch, Rollouts, assemble, run_one
+from ars.executors.batch import Batch, Rollouts, assemble, run_one
 from ars.noise import forget_tables
 from ars.tasks import Rollout, Task
 
@@ -11,12 +13,14 @@ from ars.tasks import Rollout, Task
 class ThreadExecutor:
     """Rollouts are handed out one by one, so that short and long episodes balance."""
 
-    def __init__(self, task: Task, more: list[Task]) -> None:
-        self._tasks = [task, *more]
+    def __init__(self, factory: Callable[[], Task], workers: int) -> None:
         self._idle: SimpleQueue[Task] = SimpleQueue()
-        for one in self._tasks:
-            self._idle.put(one)
-        self._pool = ThreadPoolExecutor(len(self._tasks), thread_name_prefix="ars")
+        with ExitStack() as on_failure:
+            for _ in range(workers):
+                self._idle.put(task := factory())
+                on_failure.callback(task.close)
+            self._tasks = on_failure.pop_all()
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ars")
 
     def run(self, batch: Batch) -> Rollouts:
         return self.run_block(batch, 0, batch.size)
@@ -41,6 +45,5 @@ class ThreadExecutor:
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
-        for task in self._tasks:
-            task.close()
+        self._tasks.close()
         forget_tables()

@@ -1,27 +1,24 @@
 """What runs will cost on this machine, said before they start: from a short measurement."""
 
-import multiprocessing
-import signal
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
-from multiprocessing.connection import Connection
 
 import numpy as np
 
 from ars.curves import Curve
 from ars.errors import ArsError
 from ars.executors import Batch, run_one
-from ars.executors.processes import end_with_parent
 from ars.experiments.run_specs import RunSpec
 from ars.noise import Stream
 from ars.policy import LinearPolicy
 from ars.presets import robot_of
 from ars.searches.ars import ARS
 from ars.tasks import make
+from ars.workers import run_many
 
-SECONDS = 0.3  # of measurement a task
-FAILING = 1.0  # seconds an episode of an environment that fails: its runs will say so themselves
+SECONDS = 0.3  # of measurement per task
+FAILING = 1.0  # seconds per episode of an environment that fails: its runs will report why
 PATIENCE = 60.0  # seconds; an environment that does not answer by then counts as one that fails
 
 
@@ -72,24 +69,10 @@ def still_to_pay(costs: Mapping[RunSpec, float], curves: Iterable[Curve]) -> dic
 
 def _apart(task: str) -> float:
     """The same in a process of its own: an environment of the user's may hang, or take the process down with it."""
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_tell, args=(task, there), daemon=True)
-    process.start()
-    there.close()  # else the end of the process would not be the end of the pipe
-    try:
-        return float(here.recv()) if here.poll(PATIENCE) else FAILING
-    except EOFError:
-        return FAILING
-    finally:
-        process.kill()
-        process.join()
-
-
-def _tell(task: str, answer: Connection) -> None:
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    answer.send(seconds_per_episode(task))
+    for _, found in run_many(seconds_per_episode, [task], workers=1, seconds=PATIENCE):
+        if isinstance(found, float):
+            return found
+    return FAILING
 
 
 def on_cores(seconds: Collection[float], cores: int) -> float:

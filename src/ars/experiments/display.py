@@ -37,13 +37,13 @@ class _Work:
 
     def left(self, shares: Mapping[RunSpec, float]) -> tuple[float, str]:
         """(share of all, time left in words)."""
-        for plan, share in shares.items():
-            self.first.setdefault(plan, share)
-        running = {plan: share for plan, share in shares.items() if plan not in self.ended}
+        for spec, share in shares.items():
+            self.first.setdefault(spec, share)
+        running = {spec: share for spec, share in shares.items() if spec not in self.ended}
         total = sum(self.costs.values())
-        done = sum(self.costs[plan] for plan in self.ended)
-        done += sum(self.costs[plan] * share for plan, share in running.items())
-        ours = done - sum(self.costs[plan] * share for plan, share in self.first.items())
+        done = sum(self.costs[spec] for spec in self.ended)
+        done += sum(self.costs[spec] * share for spec, share in running.items())
+        ours = done - sum(self.costs[spec] * share for spec, share in self.first.items())
         seconds = time.monotonic() - self.started
         left = in_words((total - done) * seconds / ours) if ours > 0.002 * total else "…"
         return done / total if total else 1.0, f"about {left} left"
@@ -61,7 +61,7 @@ class _Lines:
         self._work.left(shares)  # so that it sees how far each run was in the beginning
 
     def ended(self, outcome: Outcome) -> None:
-        self._work.ended.add(outcome.plan)
+        self._work.ended.add(outcome.spec)
         count, left = f"{len(self._work.ended)} of {len(self._work.costs)}", self._work.left(self._shares)[1]
         _say(self._console, f"{count}: {sentence(outcome)} ({left})")
 
@@ -80,16 +80,16 @@ class _Bars:
         share, left = self._work.left(shares)
         note = f"{len(self._work.ended)} of {len(self._work.costs)}, {left}"
         self._bars.update(self._all, completed=share, note=note)
-        for plan, done in shares.items():
-            if plan not in self._each:
-                self._each[plan] = self._bars.add_task(_label(plan), total=1.0, note="")
-            self._bars.update(self._each[plan], completed=done, note=f"{done * plan.episodes:.0f} episodes")
+        for spec, done in shares.items():
+            if spec not in self._each:
+                self._each[spec] = self._bars.add_task(_label(spec), total=1.0, note="")
+            self._bars.update(self._each[spec], completed=done, note=f"{done * spec.episodes:.0f} episodes")
 
     def ended(self, outcome: Outcome) -> None:
-        self._work.ended.add(outcome.plan)
-        if outcome.plan in self._each:
-            self._bars.remove_task(self._each.pop(outcome.plan))
-        self.watch({plan: share for plan, share in self._shares.items() if plan != outcome.plan})
+        self._work.ended.add(outcome.spec)
+        if outcome.spec in self._each:
+            self._bars.remove_task(self._each.pop(outcome.spec))
+        self.watch({spec: share for spec, share in self._shares.items() if spec != outcome.spec})
         _say(self._bars.console, sentence(outcome))
 
 
@@ -101,9 +101,9 @@ class _Quiet:
         pass
 
 
-def _label(plan: RunSpec) -> str:
+def _label(spec: RunSpec) -> str:
     """Most telling first."""
-    config = plan.config
+    config = spec.config
     values = ", ".join(f"{name} {value:g}" for name, value in search_settings(config.search).items())
     return f"{config.task} {config.label} {config.seed}: {values}"
 
@@ -116,10 +116,10 @@ def _say(console: Console, text: str) -> None:
 def sentence(outcome: Outcome) -> str:
     """What became of a run, in one line."""
     if outcome.curve is None:
-        return f"{outcome.plan.name}: FAILED: {outcome.failure}"
+        return f"{outcome.spec.name}: FAILED: {outcome.failure}"
     curve = outcome.curve
     best = f"best {curve.best:.1f}" if curve.rewards.size else "not evaluated"
-    return f"{outcome.plan.name}: {curve.status.rstrip('.')}, {best}, {curve.episodes} episodes"
+    return f"{outcome.spec.name}: {curve.status.rstrip('.')}, {best}, {curve.episodes} episodes"
 
 
 @contextmanager

@@ -51,12 +51,11 @@ def _origin(policy: LinearPolicy) -> dict[str, Any]:
 
 def names(policy: LinearPolicy) -> dict[str, list[str]]:
     """What the numbers are called: by the model of the six robots, x0, x1, … elsewhere."""
-    from ars.tasks.axis_names import labels
+    from ars.tasks.axis_names import name_axes
 
-    found = labels(_name(policy), policy.task, policy.n, policy.p)
-    blocks = [(block.title, column) for block in found.blocks for column in block.columns]
-    plain = len(found.blocks) == 1
-    observation = [column if plain else f"{title}: {column}" for title, column in blocks]
+    found = name_axes(_name(policy), policy.task, policy.n, policy.p)
+    plain = len(found.columns) == 1
+    observation = [name if plain else f"{kind.title}: {name}" for kind in found.columns for name in kind.names]
     return {"observation": observation, "action": list(found.rows)}
 
 

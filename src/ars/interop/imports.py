@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ars.errors import ArsError, FileError, SettingError
 from ars.files import LARGEST_JSON, PLAIN, one_line, read_bytes
+from ars.interop.formats import AUTHORS_ENTRY, SB3_ENTRY, foreign_format, open_zip
 from ars.interop.pickles import (
     ARRAY_NAMES,
     LARGEST_PICKLE,
@@ -28,15 +29,12 @@ from ars.interop.pickles import (
     to_array,
     to_list,
 )
-from ars.policies import names as shipped_names
-from ars.policies import shipped
 from ars.policy import LinearPolicy, check_policy_arrays
 
 FloatArray = NDArray[np.float64]
 
 SMALLEST_STD = 1e-7  # below it the authors' code ignores a coordinate
-AUTHORS_ENTRY, SB3_ENTRY = "arr_0.npy", "action_net.0.weight"
-MOST_ENTRIES = 1000  # of a zip file: each costs ten times in memory what it takes in the file
+SB3_WEIGHTS = "action_net.0.weight"
 TORCH_NAMES = frozenset({"torch._utils._rebuild_tensor_v2", "torch.FloatStorage", "collections.OrderedDict"})
 SB3_NAMES = ARRAY_NAMES | {
     "stable_baselines3.common.vec_env.vec_normalize.VecNormalize",
@@ -64,22 +62,6 @@ class Foreign:
     notes: tuple[str, ...] = ()
 
 
-def open_policy(what: str | Path, task: str | None = None, *, statistics: str | Path | None = None) -> LinearPolicy:
-    """A policy of any origin: our .npz, a run folder (its best), the authors' .npz, sb3-contrib's .zip, or the name of
-    one that comes with ars. `task` says what a foreign policy is for; `statistics` is a .zip's VecNormalize file."""
-    path = Path(what)
-    kind = _kind(path)
-    if kind in ("authors", "sb3"):
-        return import_policy(path, task, statistics=statistics)
-    if statistics is not None:
-        raise SettingError(f"{statistics} cannot go with {what}, which has its statistics inside: leave it out.")
-    if kind == "folder":
-        return LinearPolicy.load(_of_run(path))
-    if kind == "nothing":
-        return LinearPolicy.load(_by_name(str(what)))
-    return LinearPolicy.load(path)
-
-
 def import_policy(path: Path, task: str | None, *, statistics: str | Path | None = None) -> LinearPolicy:
     """A foreign file as a policy for `task`, whose shapes it must have."""
     foreign = read_foreign(path, statistics)
@@ -100,19 +82,10 @@ def import_policy(path: Path, task: str | None, *, statistics: str | Path | None
     return LinearPolicy(foreign.M, foreign.mu, foreign.sigma, {**definition, **origin})
 
 
-def notes_of(policy: LinearPolicy) -> list[str]:
-    """What was said about a policy when it was imported; nothing for one of our own."""
-    imported = policy.task.get("imported")
-    notes = imported.get("notes") if isinstance(imported, dict) else None
-    return [one_line(Exception(note)) for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
-
-
 def read_foreign(path: Path, statistics: str | Path | None = None) -> Foreign:
     """The arrays of a foreign file, whatever they are for."""
-    kind = _kind(path)
-    if kind == "nothing":
-        raise FileError(f"There is no file {path}.")
-    if kind not in ("authors", "sb3"):
+    kind = foreign_format(path)
+    if not kind:
         raise FileError(f"{path} is neither the authors' .npz nor an sb3-contrib .zip: there is nothing to import.")
     if kind == "authors" and statistics is not None:
         raise SettingError(f"{statistics} cannot go with {path}, which has its statistics inside: leave it out.")
@@ -126,62 +99,12 @@ def read_foreign(path: Path, statistics: str | Path | None = None) -> Foreign:
     return foreign
 
 
-# -- which file it is ------------------------------------------------------------------------------------------------
-
-
-def _kind(path: Path) -> str:
-    """authors, sb3, folder, nothing, or other: a file that LinearPolicy.load reads or explains."""
-    try:
-        if path.is_dir():
-            return "folder"
-        if not path.exists():
-            return "nothing"
-    except OSError:  # no name that a file can have
-        return "nothing"
-    content = read_bytes(path)
-    try:
-        with _zip(path, content) as archive:
-            inside = set(archive.namelist())
-    except ArsError:
-        raise
-    except Exception:  # not a zip, or a damaged one: as above
-        return "other"
-    if "M.npy" not in inside and AUTHORS_ENTRY in inside:
-        return "authors"
-    return "sb3" if "policy.pth" in inside else "other"
-
-
-def _zip(path: Path, content: bytes) -> zipfile.ZipFile:
-    if content.count(b"PK\x01\x02") > MOST_ENTRIES:
-        raise FileError(f"{path} has more than {MOST_ENTRIES} entries: it is not a policy.")
-    return zipfile.ZipFile(io.BytesIO(content))
-
-
-def _of_run(folder: Path) -> Path:
-    for name in ("best.npz", "policy.npz"):
-        if (folder / name).is_file():
-            return folder / name
-    raise FileError(f"The folder {folder} has neither best.npz nor policy.npz: name a run folder or a policy file.")
-
-
-def _by_name(name: str) -> Path:
-    there = shipped_names()
-    if name in there:
-        return shipped(name)
-    if "/" in name or Path(name).suffix in (".npz", ".zip"):
-        raise FileError(f"There is no file {name}.")
-    raise FileError(
-        f"There is no file or run folder {name!r}, and no policy of that name comes with ars: "
-        f"{', '.join(there) or 'none'} {'does' if len(there) < 2 else 'do'}."
-    )
-
-
 # -- the authors' files ----------------------------------------------------------------------------------------------
 
 
 def _read_authors(path: Path) -> Foreign:
     """An object array [M, mean, std] under arr_0; mean and std are the numbers 0 and 1 for V1."""
-    with _zip(path, read_bytes(path)) as archive:
+    with open_zip(path, read_bytes(path)) as archive:
         content = _entry(archive, AUTHORS_ENTRY)
     parts = to_list(read_pickle(_pickle_of_npy(content)))
     if len(parts) != 3:
@@ -229,9 +152,9 @@ def _entry(archive: zipfile.ZipFile, name: str, most: int = LARGEST_PICKLE) -> b
 
 def _read_sb3(path: Path, statistics: str | Path | None) -> Foreign:
     """The weights of a LinearPolicy without bias and tanh, and VecNormalize's statistics if there are any."""
-    with _zip(path, read_bytes(path)) as archive:
+    with open_zip(path, read_bytes(path)) as archive:
         data = json.loads(_entry(archive, "data", LARGEST_JSON))
-        tensors = _entry(archive, "policy.pth")
+        tensors = _entry(archive, SB3_ENTRY)
     if "ARSLinearPolicy." not in str(_of(data, "policy_class").get("__init__", "")):
         raise FileError(f"{path} does not hold sb3-contrib's ARS LinearPolicy: a network cannot become one matrix.")
     if _of(data, "policy_kwargs").get("squash_output", False) is not False:
@@ -262,7 +185,7 @@ def _of(data: Any, key: str) -> dict[str, Any]:
 
 def _only_tensor(path: Path, content: bytes) -> FloatArray:
     """The weights in a state dict that has nothing else: torch's zip with data.pkl and the raw storages."""
-    with _zip(path, content) as archive:
+    with open_zip(path, content) as archive:
         inside = set(archive.namelist())
         root = next((name.removesuffix("data.pkl") for name in inside if name.endswith("/data.pkl")), None)
         if root is None:
@@ -272,9 +195,9 @@ def _only_tensor(path: Path, content: bytes) -> FloatArray:
         saved = read_pickle(_entry(archive, f"{root}data.pkl"), TORCH_NAMES, persistent=True)
         if not isinstance(saved, Made) or saved.path != "collections.OrderedDict":
             raise ValueError("its policy.pth holds something else than named tensors")
-        if set(saved.items) != {SB3_ENTRY}:
+        if set(saved.items) != {SB3_WEIGHTS}:
             raise FileError(f"{path} has a bias or further layers: a policy here is one matrix.")
-        return _tensor(archive, root, saved.items[SB3_ENTRY])
+        return _tensor(archive, root, saved.items[SB3_WEIGHTS])
 
 
 def _tensor(archive: zipfile.ZipFile, root: str, value: Any) -> FloatArray:

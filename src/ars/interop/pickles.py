@@ -10,7 +10,7 @@ import io
 import math
 import pickletools
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,82 +57,119 @@ class Made:
 
 
 _MARK = object()
+_VALUES = frozenset({
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING",
+    "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8", "UNICODE", "BINUNICODE",
+    "SHORT_BINUNICODE", "BINUNICODE8",
+})  # fmt: skip
 
 
 class _Machine:
-    """One pass over the opcodes; `step` handles one of them."""
+    """The stack and the memo; `step` handles one opcode."""
 
     def __init__(self, known: Collection[str], *, persistent: bool) -> None:
         self._known, self._persistent = known, persistent
-        self.stack: list[Any] = []
+        self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
 
     def step(self, opcode: str, argument: Any) -> None:
-        handler = _HANDLERS.get(opcode)
-        if handler is None or (opcode == "BINPERSID" and not self._persistent):
-            raise PickleError(f"it uses the opcode {opcode}, which no array needs")
-        handler(self, argument)
+        """Opcodes without a case here are refused: no array needs them."""
+        if opcode in _VALUES:
+            return self._push(argument)
+        match opcode:
+            case "PROTO" | "FRAME":
+                pass
+            case "NONE":
+                self._push(None)
+            case "NEWTRUE" | "NEWFALSE":
+                self._push(opcode == "NEWTRUE")
+            case "MARK":
+                self._push(_MARK)
+            case "EMPTY_LIST":
+                self._push([])
+            case "EMPTY_TUPLE":
+                self._push(())
+            case "EMPTY_DICT":
+                self._push({})
+            case "LIST":
+                self._push(self._pop_to_mark())
+            case "TUPLE":
+                self._push(tuple(self._pop_to_mark()))
+            case "TUPLE1" | "TUPLE2" | "TUPLE3":
+                self._push(tuple([self.pop() for _ in range(int(opcode[-1]))][::-1]))
+            case "APPEND":
+                self._append([self.pop()])
+            case "APPENDS":
+                self._append(self._pop_to_mark())
+            case "SETITEM":
+                self._set_items([self.pop(), self.pop()][::-1])
+            case "SETITEMS":
+                self._set_items(self._pop_to_mark())
+            case "GET" | "BINGET" | "LONG_BINGET":
+                if argument not in self._memo:
+                    raise PickleError("it refers to what it never stored")
+                self._push(self._memo[argument])
+            case "PUT" | "BINPUT" | "LONG_BINPUT":
+                self._memo[int(argument)] = self._top()
+            case "MEMOIZE":
+                self._memo[len(self._memo)] = self._top()
+            case "GLOBAL":
+                self._push(self._name(argument.replace(" ", ".", 1)))
+            case "STACK_GLOBAL":
+                name, module = self.pop(), self.pop()
+                if not isinstance(name, str) or not isinstance(module, str):
+                    raise PickleError("it imports what is not a name")
+                self._push(self._name(f"{module}.{name}"))
+            case "REDUCE" | "NEWOBJ":
+                arguments, function = self.pop(), self.pop()
+                if not isinstance(function, Name) or not isinstance(arguments, tuple):
+                    raise PickleError("it calls what is not a known name")
+                self._push(Made(function.path, arguments))
+            case "BUILD":
+                state, target = self.pop(), self._top()
+                if not isinstance(target, Made) or target.state is not None:
+                    raise PickleError("it changes what cannot be changed")
+                target.state = state
+            case "BINPERSID" if self._persistent:
+                self._push(Made("persistent", (self.pop(),)))
+            case _:
+                raise PickleError(f"it uses the opcode {opcode}, which no array needs")
 
     def pop(self) -> Any:
-        if not self.stack or self.stack[-1] is _MARK:
+        if not self._stack or self._stack[-1] is _MARK:
             raise PickleError("its stack runs empty")
-        return self.stack.pop()
+        return self._stack.pop()
 
-    def top(self) -> Any:
-        value = self.pop()
-        self.stack.append(value)
+    def _push(self, value: Any) -> None:
+        self._stack.append(value)
+
+    def _top(self) -> Any:
+        self._push(value := self.pop())
         return value
 
-    def pop_to_mark(self) -> list[Any]:
+    def _pop_to_mark(self) -> list[Any]:
         values: list[Any] = []
-        while self.stack and self.stack[-1] is not _MARK:
-            values.append(self.stack.pop())
-        if not self.stack:
+        while self._stack and self._stack[-1] is not _MARK:
+            values.append(self._stack.pop())
+        if not self._stack:
             raise PickleError("its stack runs empty")
-        self.stack.pop()
+        self._stack.pop()
         return values[::-1]
 
-    def push(self, value: Any) -> None:
-        self.stack.append(value)
-
-    def push_name(self, path: Any) -> None:
+    def _name(self, path: str) -> Name:
         if path not in self._known:
             shown = path if len(path) < 80 and path.isprintable() else "something"
             raise PickleError(f"it would import {shown}, which is refused; nothing was run")
-        self.push(Name(path))
+        return Name(path)
 
-    def push_tuple(self, size: int) -> None:
-        self.push(tuple(reversed([self.pop() for _ in range(size)])))
-
-    def stack_name(self) -> None:
-        name, module = self.pop(), self.pop()
-        if not isinstance(name, str) or not isinstance(module, str):
-            raise PickleError("it imports what is not a name")
-        self.push_name(f"{module}.{name}")
-
-    def call(self) -> None:
-        arguments, function = self.pop(), self.pop()
-        if not isinstance(function, Name) or not isinstance(arguments, tuple):
-            raise PickleError("it calls what is not a known name")
-        self.push(Made(function.path, arguments))
-
-    def persistent(self) -> None:
-        self.push(Made("persistent", (self.pop(),)))
-
-    def build(self) -> None:
-        state, target = self.pop(), self.top()
-        if not isinstance(target, Made) or target.state is not None:
-            raise PickleError("it changes what cannot be changed")
-        target.state = state
-
-    def append(self, values: list[Any]) -> None:
-        target = self.top()
+    def _append(self, values: list[Any]) -> None:
+        target = self._top()
         if not isinstance(target, list):
             raise PickleError("it appends to what is not a list")
         target.extend(values)
 
-    def set_items(self, values: list[Any]) -> None:
-        target = self.top()
+    def _set_items(self, values: list[Any]) -> None:
+        target = self._top()
         if isinstance(target, Made):
             target = target.items
         if not isinstance(target, dict) or len(values) % 2:
@@ -141,59 +178,6 @@ class _Machine:
             if not isinstance(key, str | bytes | int):  # a tuple may contain itself twice at every level
                 raise PickleError("it has keys that are neither text nor numbers")
             target[key] = value
-
-    def get(self, index: Any) -> None:
-        if index not in self._memo:
-            raise PickleError("it refers to what it never stored")
-        self.push(self._memo[index])
-
-    def put(self, index: Any) -> None:
-        self._memo[int(index)] = self.top()
-
-    def memoize(self) -> None:
-        self._memo[len(self._memo)] = self.top()
-
-
-_PUSH: Callable[[_Machine, Any], None] = lambda machine, value: machine.push(value)  # noqa: E731
-_HANDLERS: dict[str, Callable[[_Machine, Any], None]] = {
-    **dict.fromkeys(
-        ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING",
-         "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8", "UNICODE", "BINUNICODE",
-         "SHORT_BINUNICODE", "BINUNICODE8"),
-        _PUSH,
-    ),
-    "PROTO": lambda machine, _: None,
-    "FRAME": lambda machine, _: None,
-    "NONE": lambda machine, _: machine.push(None),
-    "NEWTRUE": lambda machine, _: machine.push(True),
-    "NEWFALSE": lambda machine, _: machine.push(False),
-    "MARK": lambda machine, _: machine.push(_MARK),
-    "EMPTY_LIST": lambda machine, _: machine.push([]),
-    "EMPTY_TUPLE": lambda machine, _: machine.push(()),
-    "EMPTY_DICT": lambda machine, _: machine.push({}),
-    "LIST": lambda machine, _: machine.push(machine.pop_to_mark()),
-    "TUPLE": lambda machine, _: machine.push(tuple(machine.pop_to_mark())),
-    "TUPLE1": lambda machine, _: machine.push_tuple(1),
-    "TUPLE2": lambda machine, _: machine.push_tuple(2),
-    "TUPLE3": lambda machine, _: machine.push_tuple(3),
-    "APPEND": lambda machine, _: machine.append([machine.pop()]),
-    "APPENDS": lambda machine, _: machine.append(machine.pop_to_mark()),
-    "SETITEM": lambda machine, _: machine.set_items([machine.pop(), machine.pop()][::-1]),
-    "SETITEMS": lambda machine, _: machine.set_items(machine.pop_to_mark()),
-    "GET": lambda machine, index: machine.get(index),
-    "BINGET": lambda machine, index: machine.get(index),
-    "LONG_BINGET": lambda machine, index: machine.get(index),
-    "PUT": lambda machine, index: machine.put(index),
-    "BINPUT": lambda machine, index: machine.put(index),
-    "LONG_BINPUT": lambda machine, index: machine.put(index),
-    "MEMOIZE": lambda machine, _: machine.memoize(),
-    "GLOBAL": lambda machine, path: machine.push_name(path.replace(" ", ".", 1)),
-    "STACK_GLOBAL": lambda machine, _: machine.stack_name(),
-    "REDUCE": lambda machine, _: machine.call(),
-    "NEWOBJ": lambda machine, _: machine.call(),
-    "BUILD": lambda machine, _: machine.build(),
-    "BINPERSID": lambda machine, _: machine.persistent(),
-}  # fmt: skip
 
 
 _OPCODES = {opcode.code: opcode for opcode in pickletools.opcodes}
@@ -220,7 +204,7 @@ def read_pickle(content: bytes, known: Collection[str] = ARRAY_NAMES, *, persist
 
 
 def _argument(opcode: pickletools.OpcodeInfo, stream: io.BytesIO) -> Any:
-    if opcode.arg is None or opcode.name not in _HANDLERS:
+    if opcode.arg is None:
         return None
     try:
         if opcode.name == "STRING":  # Python 2's bytes, in protocol 0; pickletools expects ASCII

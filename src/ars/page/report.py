@@ -19,7 +19,8 @@ from ars.run_files import RunFiles
 from ars.searches import search_name, search_settings
 from ars.settings import own_fields
 from ars.statistics import percentile
-from ars.tasks.axis_names import Block, labels
+from ars.tasks.axis_names import Columns, name_axes
+from ars.tasks.user_code import task_flag
 from ars.timing import duration, mean_speed
 from ars.versions import versions
 from ars.video.film import check_seconds
@@ -192,25 +193,25 @@ def _policy(run: RunFiles) -> dict[str, Any] | None:
     if run.policy is None:
         return None
     policy = run.policy
-    names = labels(run.config.task, run.definition, policy.n, policy.p)
+    names = name_axes(run.config.task, run.definition, policy.n, policy.p)
     matrices = {"W": policy.W, "M": policy.M}
     return {
         "file": run.policy_file,
         "rows": list(names.rows),
-        "blocks": [{"title": block.title, "columns": list(block.columns)} for block in names.blocks],
+        "blocks": [{"title": block.title, "columns": list(block.names)} for block in names.columns],
         **{
             name: [[shorten(value, 4) for value in row] for row in matrix.tolist()] for name, matrix in matrices.items()
         },
-        "scales": {name: _scales(matrix, names.blocks) for name, matrix in matrices.items()},
+        "scales": {name: _scales(matrix, names.columns) for name, matrix in matrices.items()},
         "ignored": np.flatnonzero(np.isinf(policy.sigma)).tolist(),
     }
 
 
-def _scales(matrix: FloatArray, blocks: tuple[Block, ...]) -> list[float]:
+def _scales(matrix: FloatArray, blocks: tuple[Columns, ...]) -> list[float]:
     """The size at which colours are full, for the whole matrix and for each block: the largest, or where there are
     many the 99th percentile, so that a few outliers do not fade the rest."""
     sizes = np.abs(matrix)
-    ends = np.cumsum([len(block.columns) for block in blocks])
+    ends = np.cumsum([len(block.names) for block in blocks])
     parts = [sizes, *np.split(sizes, ends[:-1], axis=1)]
     return [shorten(float(percentile(part.ravel(), 99 if part.size > 400 else 100)), 4) or 1.0 for part in parts]
 
@@ -236,7 +237,7 @@ def commands(run: RunFiles) -> list[tuple[str, str]]:
     """The commands that make this run again and go on with it."""
     task, folder = run.config.task, str(run.path)
     flags = (word for name, value in _flags(run).items() for word in flag_words(name, value))
-    own = ["--task", task] if ":" in task else []
+    own = shlex.split(task_flag(task))
     found = [("train it again", ["ars", "train", task, *flags])]
     found += [("continue it", ["ars", "resume", folder, "--minutes", "10", *own])]
     if run.policy_file:

@@ -1,10 +1,12 @@
 """Tasks: what a policy is rolled out on. One protocol; `make` turns a name into a task.
 
-A task object belongs to one worker at a time. Heavy packages load only when a task of their kind is made.
+A task object belongs to one worker, which makes it with a TaskFactory and closes it. Heavy packages load only when a
+task of their kind is made.
 """
 
 import difflib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ars.errors import TaskError
@@ -59,6 +61,27 @@ def measure_of(task: Task) -> Callable[[LinearPolicy], dict[str, float]] | None:
     return getattr(task, "measure", None)
 
 
+@dataclass(frozen=True)
+class TaskFactory:
+    """Makes tasks of one name, wherever it is sent."""
+
+    name: str
+    releases_gil: bool
+
+    def __call__(self) -> Task:
+        return make(self.name)
+
+
+def factory(name: str) -> TaskFactory:
+    """What executors get; nothing is made yet, but an unknown name is a TaskError now."""
+    from ars.tasks import locomotion
+
+    releases_gil = name == "lqr" or locomotion.find(name) is not None
+    if not releases_gil:
+        _check_known(name)
+    return TaskFactory(name, releases_gil)
+
+
 def make(name: str, *, compiled: bool = True) -> Task:
     """The task of that name; compiled=False takes the plain-Python path where there are two."""
     from ars.tasks import locomotion
@@ -71,20 +94,22 @@ def make(name: str, *, compiled: bool = True) -> Task:
         from ars.tasks.mujoco_loop import MujocoTask
 
         return MujocoTask(robot, name)
-    from ars.tasks.gymnasium import GymnasiumTask, is_registered
+    from ars.tasks.gymnasium import GymnasiumTask
+
+    _check_known(name)
+    return GymnasiumTask(name)
+
+
+def _check_known(name: str) -> None:
+    """TaskError with the nearest names, unless the name is one of Gymnasium's or ours or the user's own."""
+    from ars.tasks import locomotion
+    from ars.tasks.gymnasium import is_registered, registered
 
     if name in locomotion.TASKS or ":" in name or is_registered(name):
-        return GymnasiumTask(name)
-    raise TaskError(_unknown(name))
-
-
-def _unknown(name: str) -> str:
-    from ars.tasks import locomotion
-    from ars.tasks.gymnasium import registered
-
+        return
     known = sorted({"lqr", *locomotion.TASKS, *registered()})
     by_lower = {task.lower(): task for task in known}
     near = [by_lower[hit] for hit in difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)]
     hint = f"the nearest names are {', '.join(near)}" if near else "`ars tasks` lists them"
     shown = repr(name) if len(name) < 100 else f"of {len(name)} letters"
-    return f"There is no task {shown}: {hint}; module:factory names one of your own."
+    raise TaskError(f"There is no task {shown}: {hint}; module:factory names one of your own.")

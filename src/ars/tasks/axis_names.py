@@ -20,34 +20,34 @@ FREE = {
 
 
 @dataclass(frozen=True)
-class Block:
+class Columns:
     """Neighbouring columns of one kind."""
 
     title: str
-    columns: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Labels:
-    """rows: p names of actions; blocks: n names of observations."""
+class AxisNames:
+    """rows: p names of actions; columns: n names of observations, by kind."""
 
     rows: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    columns: tuple[Columns, ...]
 
 
-def labels(task: str, definition: dict[str, Any], n: int, p: int) -> Labels:
+def name_axes(task: str, definition: dict[str, Any], n: int, p: int) -> AxisNames:
     """The model's names; x0, x1, … and a0, a1, … (or the keys of a Dict) for a task without such a model."""
     robot = locomotion.TASKS.get(task)  # only of our own: a file does not decide what model is loaded
     if robot:
         model = locomotion.load_model(robot)
-        blocks = tuple(_block(model, part) for part in robot.observation)
-        if model.nu == p and sum(len(block.columns) for block in blocks) == n:
-            return Labels(tuple(actuator_name(model, i) for i in range(p)), blocks)
+        columns = tuple(_columns(model, part) for part in robot.observation)
+        if model.nu == p and sum(len(kind.names) for kind in columns) == n:
+            return AxisNames(tuple(actuator_name(model, i) for i in range(p)), columns)
     kind = definition.get("actions", {}).get("kind") if isinstance(definition.get("actions"), dict) else None
     rows = tuple(f"choice {i}" if kind == "discrete" else f"a{i}" for i in range(p))
     found = _named(definition.get("observation")) or []
-    columns = tuple(found) if len(found) == n else tuple(f"x{i}" for i in range(n))
-    return Labels(rows, (Block("observations", columns),))
+    names = tuple(found) if len(found) == n else tuple(f"x{i}" for i in range(n))
+    return AxisNames(rows, (Columns("observations", names),))
 
 
 def actuator_name(model: Any, i: int) -> str:
@@ -55,14 +55,14 @@ def actuator_name(model: Any, i: int) -> str:
     return str(model.actuator(i).name or model.joint(int(model.actuator_trnid[i, 0])).name)
 
 
-def _block(model: Any, part: locomotion.Slice) -> Block:
+def _columns(model: Any, part: locomotion.Slice) -> Columns:
     if part.field in BODIES:
         title, parts = BODIES[part.field]
         names = [f"{_body_name(model, body)} {name}" for body in range(model.nbody) for name in parts]
     else:
         title = JOINTS[part.field]
         names = _joint_names(model, part.field)
-    return Block(title, tuple(names[part.start :]))
+    return Columns(title, tuple(names[part.start :]))
 
 
 def _joint_names(model: Any, field: str) -> list[str]:
@@ -98,7 +98,7 @@ def _named(structure: Any, name: str = "", depth: int = 0) -> list[str] | None:
     try:
         if "dict" in structure:
             parts = [_named(part, f"{name} {key}".strip(), depth + 1) for key, part in structure["dict"]]
-            return None if any(part is None for part in parts) else [label for part in parts for label in part or ()]
+            return None if any(part is None for part in parts) else [each for part in parts for each in part or ()]
         size = 1
         for axis in [structure["n"]] if "n" in structure else structure["shape"]:
             size *= int(axis)

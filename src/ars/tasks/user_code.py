@@ -1,12 +1,15 @@
-"""`module:attribute`: the user's own code, named on the command line."""
+"""`module:attribute`: the user's own code, which only the user can name; a file cannot decide what is imported."""
 
 import importlib
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
-from ars.errors import TaskError
+from ars.errors import SettingError, TaskError
 from ars.files import one_line
+
+LONGEST_NAME = 200  # characters that a sentence repeats
 
 
 def load(name: str) -> Any:
@@ -19,3 +22,26 @@ def load(name: str) -> Any:
     except (Exception, SystemExit) as error:  # whatever the user's module raises while it is imported
         said = f"{type(error).__name__}: {one_line(error)}"
         raise TaskError(f"Cannot import {module_name!r} of {name}: {said}") from error
+
+
+def confirmed(name: Any, task: str | None, what: str) -> str:
+    """The task's name: `task` if the user gave one, else the `name` in the file, unless that would import code.
+
+    what: the subject of the sentence, "This policy" for example.
+    """
+    if task is not None:
+        return task
+    if not isinstance(name, str):
+        raise SettingError(f"{what} does not name its task: name it with --task.")
+    if ":" in name and not (name.isprintable() and len(name) < LONGEST_NAME):  # not fit to be shown, nor to be typed
+        raise SettingError(f"{what} is for code of your own whose name cannot be shown: name the task with --task.")
+    if ":" in name:
+        raise SettingError(f"{what} is for {name}, code of your own: confirm it with{task_flag(name)}.")
+    return name
+
+
+def task_flag(name: str) -> str:
+    """What a command on a file of that task needs: ` --task 'module:factory'`, quoted for the shell, or nothing."""
+    if ":" not in name:
+        return ""
+    return f" --task{'=' if name.startswith('-') else ' '}{shlex.quote(name)}"

@@ -18,6 +18,7 @@ from ars.policy import LinearPolicy
 from ars.settings import whole_number
 from ars.tasks import Rollout, locomotion
 from ars.tasks.gymnasium import GymnasiumTask, make_env
+from ars.tasks.user_code import confirmed
 from ars.video.camera import FilmError
 from ars.video.framing import find_framing
 
@@ -102,12 +103,7 @@ def play(
 
 def task_of(policy: LinearPolicy, task: str | None) -> str:
     """The task's name; code of the user's own is imported only where the user names it (decision 0006)."""
-    name = task or policy.task.get("name")
-    if not isinstance(name, str):
-        raise SettingError("This policy does not say which task it is for: name one with --task.")
-    if ":" in name and task is None:
-        raise SettingError(f"This policy is for {name}, code of your own: confirm it with --task {name}.")
-    return name
+    return confirmed(policy.task.get("name"), task, "This policy")
 
 
 def _watched(name: str, watch: Watcher, render_mode: str | None) -> "_WatchedTask | WatchedRobot":

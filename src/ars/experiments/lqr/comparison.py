@@ -7,16 +7,9 @@ A trial is a function of (instance, method, seed, trial). Trials run in blocks; 
 import csv
 import io
 import math
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -34,6 +27,7 @@ from ars.files import make_folder, one_line, read_bytes, read_json, write_json
 from ars.lqr.problem import Problem
 from ars.lqr.streams import trial_seed
 from ars.settings import whole_number
+from ars.workers import run_many
 
 FloatArray = NDArray[np.float64]
 
@@ -272,41 +266,14 @@ def _run_all(blocks: list[Block], workers: int) -> Generator[tuple[Block, FloatA
     if workers == 1 or len(left) < 2:
         for block in left:
             yield block, block.compute(), False
-    else:
-        yield from _run_in_processes(left, workers)
-
-
-def _run_in_processes(blocks: list[Block], workers: int) -> Generator[tuple[Block, FloatArray, bool], None, None]:
-    context = multiprocessing.get_context("spawn")
-    lifeline, held_here = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(
-        min(workers, len(blocks)), mp_context=context, initializer=_start_worker, initargs=(lifeline,)
-    )
-    try:
-        futures: dict[Future[FloatArray], Block] = {pool.submit(Block.compute, block): block for block in blocks}
-        for future in as_completed(futures):
-            yield futures[future], future.result(), False
-        pool.shutdown()
-    except BrokenProcessPool as error:
-        raise WorkerError(
-            "A worker process died. What was finished is kept: the same command goes on from there. "
-            "In a script, a comparison with workers > 1 must stand below `if __name__ == '__main__':`."
-        ) from error
-    finally:
-        held_here.close()
-        pool.shutdown(cancel_futures=True)
-        lifeline.close()
-
-
-def _start_worker(lifeline: Connection) -> None:
-    """Ctrl-C is the parent's business; whatever ends the parent, or its comparison, ends this worker at once."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
-
-
-def _end_with(lifeline: Connection) -> None:
-    wait([lifeline])  # nothing is ever sent: it is ready when the other end is closed
-    os._exit(1)
+        return
+    with closing(run_many(Block.compute, left, workers=workers)) as results:
+        for i, result in results:
+            if isinstance(result, WorkerError):
+                raise WorkerError(f"{result} What was finished is kept: the same command goes on from there.")
+            if isinstance(result, ArsError):
+                raise result
+            yield left[i], result, False
 
 
 def _json(value: Any) -> Any:

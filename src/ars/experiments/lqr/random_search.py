@@ -42,7 +42,7 @@ class RandomSearch:
             "lqr", variant=self.variant, alpha=self.alpha, nu=self.nu, N=self.N, H=self.H, shift=0.0, seed=seed
         )
         task = LqrTask(problem, H=self.H, common_noise=self.common_noise)
-        executor, state = SerialExecutor(task), State.initial(config.search, problem.p, problem.n)
+        executor, state = SerialExecutor(lambda: task), State.initial(config.search, problem.p, problem.n)
         costs: list[float] = []
         try:
             for t in timesteps:

@@ -1,0 +1,145 @@
+"""A Ray cluster, or a Ray of our own on this machine: connecting, its nodes, and calls on its CPUs.
+
+The only module that imports Ray, and that knows names which Ray keeps private.
+"""
+
+import contextlib
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+from ars.errors import SettingError, WorkerError
+
+try:
+    import ray as ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+except ModuleNotFoundError as error:
+    raise WorkerError("The executor ray needs Ray, which is not installed: pip install 'ars-rl[ray]'.") from error
+
+PATIENCE = 1.0  # seconds without news, after which we look whether the cluster is still there
+
+
+def connect(cpus: int, address: str | None) -> bool:
+    """Connect to the cluster at `address`, or start a Ray of our own that nobody else can reach; whether it is for us
+    to disconnect."""
+    if ray.is_initialized():
+        return False
+    if address is not None and "://" in address:
+        raise SettingError(f"address = {address!r} must be host:port or auto: train on a machine of the cluster.")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about a change to come
+    # Ray's history of calls, for its dashboard, grows by megabytes an hour in a run of days.
+    os.environ.setdefault("RAY_task_events_report_interval_ms", "0")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    try:
+        with _private_settings(loopback=address is None):
+            if address is None:
+                ray.init(address="local", num_cpus=cpus, include_dashboard=False, **quiet)
+            else:
+                if address != "auto":
+                    _reach(address)
+                ray.init(address=address, **quiet)
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        where = "Cannot start Ray" if address is None else f"Cannot connect to a Ray cluster at {address}"
+        raise WorkerError(f"{where}: {brief(error)}") from error
+    return True
+
+
+@contextlib.contextmanager
+def _private_settings(*, loopback: bool) -> Iterator[None]:
+    """For what Ray has no public setting, in names that it keeps private (tried with Ray 2.60): it shall not print on
+    our standard output what became of workers; and with `loopback`, a Ray that starts now listens on 127.0.0.1 alone.
+    Ray has the latter for systems on which it builds no clusters, and turns the address 127.0.0.1 into one that others
+    can reach everywhere else. tests/executors/test_ray.py looks where it listens."""
+    from ray._private import ray_constants, worker
+
+    worker.print_to_stdstream = lambda *_, **__: None
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = before and not loopback
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+def _reach(address: str) -> None:
+    """OSError or ValueError if nobody listens there; Ray itself would wait for a minute and then end the process."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+def nodes() -> dict[str, int]:
+    """Node → CPUs, of the nodes that are alive and have any; WorkerError if the cluster is gone."""
+    address = ray.get_runtime_context().gcs_address
+    try:
+        _reach(address)
+    except OSError as error:
+        raise WorkerError(f"The head of the Ray cluster at {address} is gone. {_GO_ON}") from error
+    listed: Any = ray.nodes
+    found = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in listed() if node["Alive"]}
+    alive = {node: cpus for node, cpus in found.items() if cpus}
+    if not alive:
+        raise WorkerError(f"All nodes of the Ray cluster at {address} that have CPUs are gone. {_GO_ON}")
+    return alive
+
+
+_GO_ON = "`ars resume` goes on from the last checkpoint, on another cluster or without one."
+
+
+def on_node(node: str) -> Any:
+    """The option that makes Ray run something there and nowhere else."""
+    return NodeAffinitySchedulingStrategy(node, soft=False)
+
+
+def brief(error: Exception) -> str:
+    """Ray's messages are long."""
+    return " ".join(str(error).strip().partition("\n")[0].split())
+
+
+def kill(actor: Any) -> None:
+    if not ray.is_initialized():  # Ray would connect to some cluster for this
+        return
+    with contextlib.suppress(ray.exceptions.RayError):
+        ray.kill(actor)
+
+
+def run_many(
+    function: Callable[..., Any],
+    calls: Sequence[tuple[Any, ...]],
+    *,
+    cpus: int,
+    address: str | None,
+    retries: int,
+    poll: Callable[[list[int]], None] | None,
+    deadline: float,
+) -> Generator[tuple[int, Any], None, None]:
+    """function(*arguments) for each of `calls`, one on every CPU at a time: what `ars.workers.run_many` does on Ray."""
+    connected = connect(cpus, address)
+    running: dict[Any, int] = {}
+    try:
+        remote = ray.remote(function).options(num_cpus=1, max_retries=retries)
+        running = {remote.remote(*arguments): i for i, arguments in enumerate(calls)}
+        while running and time.monotonic() < deadline:
+            done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE)
+            if not done:
+                nodes()  # WorkerError if there are none
+            if poll:
+                poll(list(running.values()))
+            for call in done:
+                i = running.pop(call)
+                try:
+                    result = ray.get(call)
+                except ray.exceptions.RayTaskError as error:
+                    raise (error.cause or error) from None
+                except ray.exceptions.RayError as error:
+                    result = WorkerError(f"The worker of call {i} died: {brief(error)}")
+                yield i, result
+    finally:
+        for call in running:
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.cancel(call, force=True)
+        if connected:
+            ray.shutdown()
