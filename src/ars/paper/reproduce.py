@@ -147,7 +147,7 @@ def run_missing(
     seconds = say_costs(request, cores, say)
     jobs = [Job(spec, runs, curves) for spec in seconds]
     try:
-        ended = list(run(jobs, seconds) if run else run_all(to_do(jobs), jobs=cores, minutes=minutes))
+        ended = list(run(jobs, seconds) if run else run_all(to_do(jobs), workers=cores, minutes=minutes))
     finally:
         collect(runs, curves)
     if minutes is not None and len(ended) < len(jobs):
