@@ -51,25 +51,28 @@ def test_a_run_without_records_yet(run: Path) -> None:
     ("line", "reason"),
     [
         (b"", "Expecting value"),
-        (b"[1]", "not a JSON object"),
-        (b'{"iteration": 3}', "episodes is not a number"),
+        (b"[1]", "a JSON object was expected"),
+        (b'{"iteration": 3}', "episodes is not a count"),
         (
             b'{"iteration": true, "episodes": 1, "timesteps": 1, "seconds": 1, "sigma_R": 1}',
-            "iteration is not a number",
+            "iteration is not a count",
         ),
-        (b'{"iteration": 3, "episodes": 1, "timesteps": 1, "seconds": 1, "sigma_R": NaN}', "sigma_R is not a number"),
+        (b'{"iteration": 3, "episodes": 1, "timesteps": 1, "seconds": 1, "sigma_R": NaN}', "NaN is not JSON"),
         (
             b'{"iteration": 3, "episodes": 1, "timesteps": 1, "seconds": 1, "sigma_R": 1, "eval_mean": "<b>"}',
             "eval_mean",
         ),
+        (b'{"iteration": 3, "episodes": 1, "timesteps": 1, "seconds": null, "sigma_R": 1}', "seconds is not a number"),
+        (b'{"iteration": 4, "episodes": 1, "timesteps": 1, "seconds": 1, "sigma_R": 1}', "it is not of iteration 3"),
         (b"[" * 100_000, "is damaged"),
         (b"\xff\xfe", "is damaged"),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, reason: str) -> None:
-    good = json.dumps({"iteration": 1, "episodes": 1, "timesteps": 1, "seconds": 1.0, "sigma_R": 1.0}).encode()
+    totals = {"episodes": 1, "timesteps": 1, "seconds": 1.0, "sigma_R": 1.0}
+    first, second, fourth = (json.dumps({"iteration": i, **totals}).encode() for i in (1, 2, 4))
     file = tmp_path / "records.jsonl"
-    file.write_bytes(good + b"\n" + good + b"\n" + line + b"\n" + good + b"\n")
+    file.write_bytes(b"\n".join([first, second, line, fourth, b""]))
     with pytest.raises(FileError, match=r"records.jsonl is damaged in line 3") as raised:
         read_records(file)
     assert reason in str(raised.value)

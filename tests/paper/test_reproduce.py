@@ -1,7 +1,10 @@
-"""The paper's targets: what each needs, and that each is drawn from small files alone."""
+"""The paper's tables and figures: what each needs, and that each is drawn from small files alone."""
 
 import math
 import re
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +12,12 @@ import pytest
 from ars.cli import main
 from ars.errors import SettingError
 from ars.experiments.cost import costs, in_words, on_cores
-from ars.experiments.run_specs import CAPS, Plan, plan
-from ars.paper.reproduce import Request, draw, names, write_index
-from ars.paper.targets import TARGETS, chosen, seeds_of, variants
+from ars.experiments.run_specs import CAPS, RunSpec, run_spec
+from ars.paper import ARTEFACTS, load_artefact
+from ars.paper.artefact import pick
+from ars.paper.reproduce import Request, chosen, draw, draw_all, names, run_missing, write_index
+from ars.paper.table1 import variants
+from ars.presets import PRESETS, make_config
 from curve_maker import curve
 
 
@@ -29,19 +35,79 @@ def test_every_table_and_figure_of_the_paper_is_there() -> None:
 
 def test_the_runs_of_the_targets(tmp_path: Path) -> None:
     request = Request(["table1"], tmp_path, ["Hopper"], None)
-    plans = request.plans("table1")
+    plans = request.specs("table1")
     assert len(plans) == 15  # five variants on three seeds, the main one first
-    assert {p.variant for p in plans[:3]} == {"V2-t"}
-    assert {p.seed for p in plans} == {237, 759, 959}
-    assert len(Request(["figure3"], tmp_path, ["Swimmer-v1"]).plans("figure3")) == 100
-    assert len(Request(["figure4"], tmp_path, ["Swimmer-v1"]).plans("figure4")) == 9 * 3
-    plane = Request(["figure4"], tmp_path, ["HalfCheetah-v1"]).plans("figure4")[:27]  # of alpha and nu comes first
-    assert {(one.N, one.b) for one in plane} == {(32, 4)}
-    assert {one.seed for one in plane} == {237, 759, 959}
+    assert {p.config.label for p in plans[:3]} == {"V2-t"}
+    assert {p.config.seed for p in plans} == {237, 759, 959}
+    assert len(Request(["figure3"], tmp_path, ["Swimmer-v1"]).specs("figure3")) == 100
+    assert len(Request(["figure4"], tmp_path, ["Swimmer-v1"]).specs("figure4")) == 9 * 3
+    plane = Request(["figure4"], tmp_path, ["HalfCheetah-v1"]).specs("figure4")[:27]  # of alpha and nu comes first
+    assert {(one.config.search.N, one.config.search.b) for one in plane} == {(32, 4)}
+    assert {one.config.seed for one in plane} == {237, 759, 959}
     assert variants("Swimmer-v1") == ["V1", "V2", "BRS"]
     assert chosen("table2", ["Ant-v1", "Hopper-v1"]) == ["Hopper-v1"]  # table 2 has no Ant
     with pytest.raises(SettingError, match="CartPole"):
         chosen("table1", ["CartPole-v1"])
+
+
+def test_the_first_listed_seeds_of_an_artefact_are_those_it_needs() -> None:
+    seeds = load_artefact("figure1").seeds
+    assert seeds[:3] == (237, 759, 959)
+    assert len(set(seeds)) == len(seeds)
+    assert [one.config.seed for one in load_artefact("figure1").runs(["Humanoid-v1"], seeds)] == [237]
+    assert [one.config.seed for one in load_artefact("figure1").runs(["Humanoid-v1"], (5, 6))] == [5, 6]
+    assert [one.until for one in load_artefact("table6").runs(["Humanoid-v1"], (5, 6))] == [None, 6000.0]
+
+
+def test_planning_imports_no_renderer(tmp_path: Path) -> None:
+    """Nor does `ars --help` import a table or figure."""
+    script = """
+import sys
+import ars.cli
+assert not [name for name in sys.modules if name.startswith("ars.paper")]
+from pathlib import Path
+from ars.paper.reproduce import Request, names
+Request(names("all"), Path(sys.argv[1]), ["Swimmer-v1"]).to_do()
+assert "ars.paper.figure4" in sys.modules
+assert not {"matplotlib", "ars.plotting"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+
+
+def test_a_preset_is_told_from_other_settings() -> None:
+    """By all that decides a run, not by its label: V2-t with b = N is V2, and another H is another run."""
+    wanted = curve([1.0], task="Walker2d-v1", variant="V2")
+    same = curve([1.0], task="Walker2d-v1", variant="V2-t", **PRESETS["V2"]["Walker2d"]._asdict())
+    others = [curve([1.0], task="Walker2d-v1", variant="V2", **more) for more in ({"alpha": 0.5}, {"eval_every": 5})]
+    others += [curve([1.0], task=task, variant=variant) for task, variant in (("Walker2d-v5", "V2"), ("Ant-v1", "V2"))]
+    others += [curve([1.0], task="Walker2d-v1", variant=variant) for variant in ("V2-t", "V1", "BRS")]
+    assert wanted.identity == same.identity
+    assert pick([*others, wanted], "Walker2d-v1", "V2", (237,)) == [wanted]
+    assert pick([*others, same], "Walker2d-v1", "V2", (237,)) == [same]
+    assert pick([replace(wanted, learner="another")], "Walker2d-v1", "V2", (237,)) == []
+
+
+def test_a_script_reproduces_without_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CAPS, "Swimmer", 20)
+    said: list[str] = []
+    compared: list[Path] = []
+    request = Request(["table2", "figure5"], tmp_path / "results", ["Swimmer-v1"], (1,))
+    more = {"runs": tmp_path / "runs", "say": said.append, "compare": compared.append}
+    [outcome] = run_missing(request, cores=1, **more)
+    assert outcome.curve is not None
+    assert outcome.curve.episodes == 20
+    assert compared == [tmp_path / "results"]
+    assert said[0].startswith("table2   1 run, 0 there: about ")
+    assert said[1] == "figure5  about 10 min of one core (ars lqr)"
+    assert said[2].startswith("together 1 runs: ")
+    said.clear()
+    assert run_missing(request, cores=1, **more) == []
+    draw_all(request, say=said.append)
+    assert said[0] == "table2   1 run, 1 there: nothing to run"
+    assert [Path(line).name for line in said[2].splitlines()] == ["table2-seeds1.md", "table2-seeds1.csv"]
+    assert said[3:] == [
+        "figure5 is not there yet: ars reproduce figure5 runs it.", str(tmp_path / "results" / "index.md")
+    ]  # fmt: skip
 
 
 def test_to_cap_goes_on_beyond_the_threshold(tmp_path: Path) -> None:
@@ -52,7 +118,7 @@ def test_to_cap_goes_on_beyond_the_threshold(tmp_path: Path) -> None:
     assert len(to_cap.to_do()) == 1
 
 
-@pytest.mark.parametrize("target", [name for name in TARGETS if name != "figure5"])
+@pytest.mark.parametrize("target", [name for name in ARTEFACTS if name != "figure5"])
 def test_every_target_is_drawn_with_nothing_and_with_something(tmp_path: Path, target: str) -> None:
     request = Request([target], tmp_path)
     before = {path: path.read_bytes() for path in draw(request, target)}
@@ -69,7 +135,7 @@ def test_every_target_is_drawn_with_nothing_and_with_something(tmp_path: Path, t
 
 def test_narrowing_runs_less_and_draws_the_whole_target(tmp_path: Path) -> None:
     request = Request(["table1"], tmp_path, ["Swimmer-v1"])
-    assert {one.task for one in request.plans("table1")} == {"Swimmer-v1"}
+    assert {one.task for one in request.specs("table1")} == {"Swimmer-v1"}
     [table, *_] = draw(request, "table1")
     assert [table.name, table.read_text().count("-v1 |")] == ["table1.md", 6]
     [own, *_] = draw(Request(["table1"], tmp_path, ["Hopper-v5"], (1, 2)), "table1")
@@ -80,7 +146,7 @@ def test_narrowing_runs_less_and_draws_the_whole_target(tmp_path: Path) -> None:
 
 
 def test_figure_1_shows_the_papers_seeds_before_others(tmp_path: Path) -> None:
-    others = seeds_of("table6")[1:4]
+    others = load_artefact("table6").seeds[1:4]
     for seed in (*others, 237, 1):  # 1 is of no target
         curve([0, 1], task="Humanoid-v1", variant="V2", seed=seed).save(tmp_path / "runs" / f"{seed}.json")
     [svg] = [path for path in draw(Request(["figure1"], tmp_path), "figure1") if path.suffix == ".svg"]
@@ -123,11 +189,11 @@ def test_long_lists_of_seeds_have_files_of_their_own(tmp_path: Path) -> None:
 def test_a_number_of_seeds_is_for_targets_that_have_many(tmp_path: Path) -> None:
     request = Request(["table1", "figure3", "table6"], tmp_path, ["Humanoid-v1"], first=3)
     request.check()
-    assert {one.seed for one in request.plans("table1")} == {237, 759, 959}
-    assert len({one.seed for one in request.plans("figure3")}) == 3
-    assert request.plans("table6")[0].seed == 237
-    assert len(request.plans("table6")) == 3
-    assert len(Request(["table6"], tmp_path).plans("table6")) == len(Request(["table6"], tmp_path).seeds_of("table6"))
+    assert {one.config.seed for one in request.specs("table1")} == {237, 759, 959}
+    assert len({one.config.seed for one in request.specs("figure3")}) == 3
+    assert request.specs("table6")[0].config.seed == 237
+    assert len(request.specs("table6")) == 3
+    assert len(Request(["table6"], tmp_path).specs("table6")) == len(load_artefact("table6").seeds)
 
 
 def test_the_runs_of_all_targets_are_each_asked_for_once(tmp_path: Path) -> None:
@@ -226,12 +292,14 @@ def test_one_thread_a_run_is_the_least() -> None:
 @pytest.mark.parametrize("name", ["small_envs:RaisesAtReset", "small_envs:NanFirstObservation"])
 def test_a_bad_environment_has_some_cost(name: str) -> None:
     """Its runs will fail, and say so; a sweep must get that far."""
-    [found] = costs([Plan(name, "V1", 0.01, 0.03, 1, 1, seed=1, episodes=40, eval_episodes=1)]).values()
+    config = make_config(name, variant="V1", N=1, seed=1, H=10, shift=0.0, eval_episodes=1)
+    spec = RunSpec(config, episodes=40)
+    [found] = costs([spec]).values()
     assert 0 < found < math.inf
 
 
 def test_costs_in_words() -> None:
-    few, many = plan("Swimmer-v1", "V1", 1, eval_episodes=10), plan("Swimmer-v1", "V1", 1)
+    few, many = (run_spec("Swimmer-v1", 1, variant="V1", eval_episodes=n) for n in (10, 100))
     found = costs([few, many])  # 500 episodes and 25 evaluations
     assert found[many] / found[few] == pytest.approx((500 + 2500) / (500 + 250))
     assert [in_words(s) for s in (5, 100, 7200, 10**6)] == ["5 s", "1.7 min", "2 h", "12 days"]

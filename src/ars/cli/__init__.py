@@ -5,7 +5,7 @@ import sys
 
 from cyclopts import CycloptsError
 
-from ars.cli import ask_tell, convert, experiments, training, view  # noqa: F401 (they add their commands to the app)
+from ars.cli import ask_tell, convert, experiments, reproduce, training, view  # noqa: F401 (they add their commands)
 from ars.cli.common import app
 from ars.errors import ArsError
 

@@ -1,9 +1,9 @@
-"""ars lqr, sweep, reproduce: the paper's experiments."""
+"""ars lqr, sweep: the paper's experiments."""
 
 import math
 import signal
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ars.experiments.engine import Job, Outcome
     from ars.experiments.run_specs import RunSpec
     from ars.experiments.sweep import Row
-    from ars.paper.reproduce import Request
 
 
 @Parameter(name="*")
@@ -203,113 +202,6 @@ def sweep(
         print(f"Interrupted: everything is saved in {tuning.folder}; the same command goes on.")
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     return _report_failures(outcomes, quiet=crew.quiet)
-
-
-@app.command(
-    help_epilogue=examples(
-        "ars reproduce table1 --tasks Swimmer-v1",
-        "ars reproduce figure3 --tasks Hopper-v1 --seeds 20 --minutes 60",
-        "ars reproduce all --dry-run",
-        "ars reproduce all --draw",
-    )
-)
-def reproduce(
-    target: str,
-    /,
-    *,
-    tasks: Annotated[
-        list[str] | None, Parameter(consume_multiple=True, help="Some of the tasks: Swimmer-v1 Hopper-v1.")
-    ] = None,
-    seed_list: Annotated[str | None, Parameter(help="Other seeds than the paper's: 1,2,3.")] = None,
-    seeds: Annotated[
-        Whole, Parameter(help="Run only the first so many of the 100 seeds (figure 3, tables 6, 7).")
-    ] = None,
-    minutes: Annotated[float | None, Parameter(help="Stop running after this long, and draw what is there.")] = None,
-    dry_run: Annotated[bool, Parameter(help="Say what would run and what it costs; nothing else.")] = False,
-    draw: Annotated[bool, Parameter(help="Run nothing: draw from the results that are there.")] = False,
-    to_cap: Annotated[bool, Parameter(help="Go on to the cap where a run would end at its threshold.")] = False,
-    out: Annotated[Path, Parameter(group=OTHER, help="The results.")] = Path("results"),
-    runs: Annotated[Path, Parameter(group=OTHER, help="The run folders, from which runs go on.")] = Path("runs/paper"),
-    crew: Crew = Crew(),
-) -> int:
-    """Make a table or figure of the paper again: table1 … table7, figure1 … figure5, or all.
-
-    It says what the missing runs cost on this machine, runs them, and draws what is there with the published values
-    beside. Runs that are in the results already are not repeated; another --out with another --runs starts afresh.
-    """
-    from ars.experiments.engine import Job, collect
-    from ars.paper import reproduce as again
-
-    listed = None if seed_list is None else _seeds(seeds, seed_list)
-    if dry_run and draw:
-        raise SettingError("dry_run and draw contradict each other: give one of them.")
-    if tasks is not None and not tasks:
-        raise SettingError("tasks names none: give some, for example --tasks Swimmer-v1, or leave it out for all.")
-    crew.check(minutes)
-    request = again.Request(
-        again.names(target), out, ",".join(tasks).split(",") if tasks else None, listed, seeds, to_cap
-    )
-    request.check()
-    if draw and not out.is_dir():
-        raise SettingError(f"out = {out} is no folder: give the one that has the results, or run this beside results/.")
-
-    outcomes: list[Outcome] = []
-    if not draw:
-        if not dry_run:
-            _print_left_out(collect(runs, out / "runs"))
-        cores, lqr_to_do = crew.cores(), "figure5" in request.names and not again.lqr_is_there(out)
-        todo = request.to_do()
-        known = _print_costs(request, todo, cores, lqr_to_do)
-        if dry_run:
-            return 0
-        try:
-            outcomes = crew.run([Job(plan, runs, out / "runs") for plan in todo], minutes=minutes, known=known)
-        except KeyboardInterrupt as interrupt:
-            print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
-            return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
-        finally:
-            collect(runs, out / "runs")
-        if minutes is not None and len(outcomes) < len(todo):
-            left = len(todo) - len(outcomes)
-            print(f"{minutes:g} minutes are over: {left} of {len(todo)} runs are left; the same command goes on.")
-        if lqr_to_do and minutes is not None:  # it has no limit of its own
-            print("figure5 is left out, for ars lqr has no --minutes: run ars reproduce figure5.")
-        elif lqr_to_do:
-            code = lqr(
-                trials=again.LQR_TRIALS, budget=again.LQR_BUDGET, seed=again.LQR_SEED, out=out / "lqr",
-                workers=crew.jobs, quiet=crew.quiet,
-            )  # fmt: skip
-            if code:
-                return code
-    _print_left_out(request.left_out())
-    for name in request.names:
-        files = again.draw(request, name)
-        print("\n".join(map(str, files)) if files else f"{name} is not there yet: ars reproduce {name} runs it.")
-    print(again.write_index(out))
-    return _report_failures(outcomes, quiet=crew.quiet)
-
-
-def _print_costs(request: "Request", todo: "Sequence[RunSpec]", cores: int, lqr_to_do: bool) -> "dict[RunSpec, float]":
-    """What is there of each target, and what the rest takes on this machine; returns the cost of each run."""
-    from ars.experiments.cost import costs, in_words, on_cores, still_to_pay
-    from ars.experiments.run_specs import missing
-
-    def need(seconds: Collection[float]) -> str:
-        return f"about {in_words(sum(seconds))} of one core, {in_words(on_cores(seconds, cores))} on {cores}"
-
-    found, curves = costs(todo), request.curves()
-    left = still_to_pay(found, curves)
-    for name in request.names:
-        if name == "figure5":
-            print(f"{name:8} {'about 10 min of one core (ars lqr)' if lqr_to_do else 'nothing to run'}")
-            continue
-        plans = set(request.plans(name))
-        mine = [left.get(plan, 0.0) for plan in missing(plans, curves)]  # 0: part of another target's run
-        count = f"{len(plans)} run{'s' if len(plans) != 1 else ''}, {len(plans) - len(mine)} there"
-        print(f"{name:8} {count}: {need(mine) if mine else 'nothing to run'}")
-    if len(request.names) > 1 and left:
-        print(f"{'together':8} {len(left)} runs: {need(left.values())}")
-    return found
 
 
 def _seeds(

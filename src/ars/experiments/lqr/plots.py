@@ -1,15 +1,13 @@
-"""The two plots of the paper's figure on LQR, drawn and nothing else; the only file of this package with Matplotlib."""
+"""The two plots of the paper's figure on LQR, drawn and nothing else."""
 
-import io
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from ars import plotting
 from ars.experiments.lqr.statistics import Result, percentile
 from ars.experiments.lqr.statistics import stabilising as share_stabilising
 
@@ -22,12 +20,13 @@ FAMILIES = {
 MARKERS = "osD^vPX*"
 LEAST_COST, LARGEST_COST = 1e-6, 1e2  # the largest range of the vertical axis
 LINE: dict[str, Any] = {"linewidth": 1.4, "markersize": 3.5}
-SETTINGS: dict[Any, Any] = {"svg.hashsalt": "ars", "svg.fonttype": "none", "font.size": 10}  # salt: equal bytes
+SETTINGS = plotting.SETTINGS | {"font.size": 10}
 
 
 def stabilising(results: list[Result], budget: int, kind: str) -> bytes:
     """How frequently the methods find stabilising controllers, against timesteps; a PNG or SVG file."""
-    with mpl.rc_context(SETTINGS):
+
+    def make() -> Figure:
         figure, axes = _axes(budget)
         for result, color, marker in _looks(results):
             share = share_stabilising(result.costs)
@@ -35,12 +34,16 @@ def stabilising(results: list[Result], budget: int, kind: str) -> bytes:
         axes.set_ylim(-0.03, 1.03)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_ylabel("frequency of stabilising controllers")
-        return _render(figure, kind, results, "")
+        _add_legend(figure, results, "")
+        return figure
+
+    return plotting.render(make, kind, SETTINGS)
 
 
 def relative_cost(results: list[Result], budget: int, kind: str) -> bytes:
     """The median relative cost with the band from the 2nd to the 98th percentile, against timesteps."""
-    with mpl.rc_context(SETTINGS):
+
+    def make() -> Figure:
         figure, axes = _axes(budget)
         least = LARGEST_COST / 10
         for result, color, marker in _looks(results):
@@ -58,18 +61,17 @@ def relative_cost(results: list[Result], budget: int, kind: str) -> bytes:
         axes.set_yscale("log")
         axes.set_ylim(10 ** np.floor(np.log10(max(least, LEAST_COST))), LARGEST_COST)
         axes.set_ylabel(r"relative cost $(J - J_\star)\,/\,J_\star$")
-        return _render(figure, kind, results, "median, and from the 2nd\nto the 98th percentile")
+        _add_legend(figure, results, "median, and from the 2nd\nto the 98th percentile")
+        return figure
+
+    return plotting.render(make, kind, SETTINGS)
 
 
 def _axes(budget: int) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8.6, 4.8), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, [axes] = plotting.new_figure(size=(8.6, 4.8))
     axes.set_xscale("log")
     axes.set_xlim(100 / 1.15, budget * 1.15)
     axes.set_xlabel("timesteps")
-    axes.grid(which="major", color="#dddddd", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
@@ -81,10 +83,7 @@ def _looks(results: list[Result]) -> list[tuple[Result, str, str]]:
     ]
 
 
-def _render(figure: Figure, kind: str, results: list[Result], explanation: str) -> bytes:
+def _add_legend(figure: Figure, results: list[Result], explanation: str) -> None:
     extensions = "extensions, not in the paper" if all(result.extension for result in results) else ""
     title = "\n".join(line for line in (extensions, explanation) if line)
     figure.legend(loc="outside right upper", frameon=False, fontsize=9, title=title, title_fontsize=9, alignment="left")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-    return buffer.getvalue()

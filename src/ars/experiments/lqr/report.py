@@ -15,19 +15,24 @@ COLUMNS = (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000)  # timesteps; the 
 
 def write(out: Path, results: list[Result], budget: int) -> str:
     """Write lqr.csv, table.md and the plots into the folder `out`; returns the table."""
+    write_atomic(out / "lqr.csv", rows(results).encode())
+    contents = files(results, budget)
+    for name, content in contents.items():
+        write_atomic(out / name, content)
+    return contents["table.md"].decode()
+
+
+def files(results: list[Result], budget: int) -> dict[str, bytes]:
+    """The contents of table.md and of the plots; those of what the paper does not have are apart."""
     from ars.experiments.lqr import plots
 
-    text = table(results, budget)
-    write_atomic(out / "lqr.csv", rows(results).encode())
-    write_atomic(out / "table.md", text.encode())
-    groups = {"": [r for r in results if not r.extension]}
-    if len(groups[""]) < len(results):
-        groups["-extensions"] = [r for r in results if r.extension]
+    contents = {"table.md": table(results, budget).encode()}
+    groups = {"": [r for r in results if not r.extension], "-extensions": [r for r in results if r.extension]}
     for suffix, group in groups.items():
-        for kind in ("png", "svg"):
-            write_atomic(out / f"stabilising{suffix}.{kind}", plots.stabilising(group, budget, kind))
-            write_atomic(out / f"relative_cost{suffix}.{kind}", plots.relative_cost(group, budget, kind))
-    return text
+        for kind in ("png", "svg") if group or not suffix else ():
+            contents[f"stabilising{suffix}.{kind}"] = plots.stabilising(group, budget, kind)
+            contents[f"relative_cost{suffix}.{kind}"] = plots.relative_cost(group, budget, kind)
+    return contents
 
 
 def rows(results: list[Result]) -> str:

@@ -1,0 +1,49 @@
+"""Figure 1: sigma_R at each iteration, while training Humanoid."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ars.curves import Curve
+from ars.experiments.run_specs import RunSpec
+from ars.experiments.seeds import PAPER_SEEDS
+from ars.paper.artefact import Artefact, Shown, main_runs, pick
+from ars.paper.table6 import SEEDS as OTHERS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SEEDS = tuple(dict.fromkeys((*PAPER_SEEDS, *OTHERS)))
+MOST = 3  # the paper shows one run; of those that are there we show a few
+
+
+def runs(tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
+    """That of the first seed, unless seeds were listed: the others are shown where another artefact has run them."""
+    return main_runs(tasks, seeds[:1] if seeds == SEEDS else seeds)
+
+
+def plot(curves: Sequence[Curve]) -> "Figure":
+    from ars import plotting
+
+    figure, [ax] = plotting.new_figure()
+    for i, curve in enumerate(curves):
+        sigma_R = curve.telemetry["sigma_R"]
+        label = f"{curve.task} {curve.label}, seed {curve.seed}"
+        ax.plot(np.arange(1, len(sigma_R) + 1), sigma_R, color=f"C{i}", linewidth=1, label=label)
+    ax.set_xlabel("iteration")
+    ax.set_ylabel(r"$\sigma_R$")
+    ax.set_title(r"$\sigma_R$ of the rewards of each iteration")
+    plotting.add_legend(ax)
+    return figure
+
+
+def draw(shown: Shown) -> dict[str, bytes]:
+    from ars.plotting import image_files
+
+    there = [curve for task in shown.tasks for curve in pick(shown.curves, task, "V2", shown.seeds)]
+    curves = sorted(there, key=lambda curve: shown.seeds.index(curve.seed))[:MOST]
+    return image_files("figures/figure1", lambda: plot(curves))
+
+
+ARTEFACT = Artefact("sigma_R while training Humanoid", ("Humanoid",), runs, draw, SEEDS)
