@@ -18,11 +18,10 @@ from ars.executors import Batch, SerialExecutor
 from ars.executors.processes import ProcessExecutor
 from ars.executors.threads import ThreadExecutor
 from ars.noise import SharedTable, direction, draw_table, forget_tables, table
-from ars.presets import DEFAULT_TABLE_SIZE
+from ars.presets import DEFAULT_TABLE_SIZE, make_config
 from ars.records import Record
 from ars.runs import read_config
 from ars.tasks import factory
-from ars.training import make_config
 from batches import batch as make_batch
 
 DRIFT = "small_envs:Drift"

@@ -1,17 +1,16 @@
 """The display of many runs: what is done, and an estimate of the rest."""
 
 import io
-from dataclasses import replace
 
 from rich.console import Console
 
 from ars.experiments import display as shown
 from ars.experiments.engine import Outcome
-from ars.experiments.run_specs import Plan
 from curve_maker import curve
+from specs import change, spec
 
-ONE = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320)
-TWO = replace(ONE, seed=2)
+ONE = spec("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320)
+TWO = change(ONE, seed=2)
 
 
 def test_time_left_by_hand(monkeypatch) -> None:
@@ -20,7 +19,7 @@ def test_time_left_by_hand(monkeypatch) -> None:
     work = shown._Work({ONE: 30.0, TWO: 10.0})
     assert work.left({ONE: 0.0}) == (0.0, "about … left")
     now[0] = 60.0  # a minute for half of the first: 15 of 40, so 100 s for the other 25
-    assert work.left({ONE: 0.5}) == (0.375, "about 1.7 min left")
+    assert work.left({ONE: 0.5}) == (0.375, "about 1 min 40 s left")
 
 
 def test_what_a_run_had_done_before_is_not_counted_as_speed(monkeypatch) -> None:
@@ -60,9 +59,9 @@ def test_bars_follow_the_runs() -> None:
 
 def test_a_narrow_terminal_shows_the_time_left_and_the_seed() -> None:
     text = io.StringIO()
-    plan = replace(ONE, task="HalfCheetah-v1")
+    other = change(ONE, task="HalfCheetah-v1")
     with shown.Progress(*shown.COLUMNS, console=Console(file=text, force_terminal=True, width=80), expand=True) as bars:
-        shown._Bars(shown._Work({plan: 1.0}), bars).watch({plan: 0.5})
+        shown._Bars(shown._Work({other: 1.0}), bars).watch({other: 0.5})
         bars.refresh()
     assert "HalfCheetah-v1 V2-t 237" in text.getvalue()
     assert "0 of 1, about 0 s left" in text.getvalue() or "0 of 1, about … left" in text.getvalue()

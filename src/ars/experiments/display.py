@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from ars.experiments.cost import in_words
 from ars.experiments.engine import Outcome
 from ars.experiments.run_specs import RunSpec
 from ars.searches import search_settings
+from ars.timing import duration
 
 COLUMNS = (  # in a narrow terminal the end of a name goes first, and the time left never
     TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
@@ -45,7 +45,7 @@ class _Work:
         done += sum(self.costs[spec] * share for spec, share in running.items())
         ours = done - sum(self.costs[spec] * share for spec, share in self.first.items())
         seconds = time.monotonic() - self.started
-        left = in_words((total - done) * seconds / ours) if ours > 0.002 * total else "…"
+        left = duration((total - done) * seconds / ours) if ours > 0.002 * total else "…"
         return done / total if total else 1.0, f"about {left} left"
 
 
