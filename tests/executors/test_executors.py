@@ -73,7 +73,7 @@ def test_rollouts_are_those_of_algorithm_2() -> None:
     for k in range(3):
         for column, sign in enumerate((1, -1)):
             M = batch.policy.M + sign * 0.05 * direction(11, 4, k, 2, 3)
-            policy = LinearPolicy(M, batch.mu, batch.sigma)
+            policy = LinearPolicy(M, batch.policy.mu, batch.policy.sigma)
             key = Key(11, Stream.TRAINING, 4, k, sign)
             expected = task.rollout(policy, key, H=batch.H, shift=batch.shift, gather=True)
             assert rollouts.rewards[k, column] == expected.reward

@@ -167,7 +167,7 @@ def test_a_long_curve_is_never_replaced_by_a_short_one(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_settings_is_neither_continued_nor_collected(tmp_path: Path) -> None:
     [job] = jobs(tmp_path, PLAN)
-    for _ in ars.train("Swimmer-v5", **PLAN.settings(), H=10, episodes=20, out=job.folder):
+    for _ in ars.train("Swimmer-v5", **{**PLAN.settings(), "H": 10}, episodes=20, out=job.folder):
         pass
     assert "other settings" in run(job)
     (job.runs / "damaged").mkdir()
