@@ -15,7 +15,7 @@ from ars.curves import from_run, load
 from ars.errors import FileError
 from ars.experiments.cost import costs, remaining_cost
 from ars.experiments.engine import Job, collect, run, run_all, share_done, to_do
-from ars.experiments.run_specs import RunSpec, found, missing
+from ars.experiments.run_specs import RunSpec, choose_curves, missing
 from curve_maker import curve
 from specs import change, spec
 
@@ -194,7 +194,7 @@ def test_a_run_is_asked_for_once_if_a_fuller_plan_includes_it() -> None:
 
 def test_a_finished_curve_is_preferred_to_a_fuller_one_under_way() -> None:
     wanted = spec("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320, eval_episodes=10)
-    [chosen] = found([wanted], [curve([1]), curve([1, 2], eval_episodes=10)])
+    [chosen] = choose_curves([wanted], [curve([1]), curve([1, 2], eval_episodes=10)])
     assert chosen.episodes == 320
 
 
@@ -208,7 +208,7 @@ def test_which_curve_meets_a_plan() -> None:
     assert not wanted.met_by(curve([9]))
     assert wanted.met_by(curve([1], status="diverged: …"))
     assert missing([wanted, wanted, change(wanted, seed=1)], [curve([1, 2])]) == [change(wanted, seed=1)]
-    assert found([wanted], [curve([1]), curve([1, 2])])[0].episodes == 320
+    assert choose_curves([wanted], [curve([1]), curve([1, 2])])[0].episodes == 320
 
 
 def test_what_a_failed_run_has_spent_is_kept(tmp_path: Path) -> None:
