@@ -57,14 +57,15 @@ def test_bars_follow_the_runs() -> None:
         assert progress.tasks[0].completed == 0.75  # what the other has done still counts
 
 
-def test_a_narrow_terminal_shows_the_time_left_and_the_seed() -> None:
+def test_a_narrow_terminal_shows_the_time_left_and_the_seed(monkeypatch) -> None:
+    monkeypatch.setattr(shown.time, "monotonic", lambda: 0.0)
     text = io.StringIO()
     other = change(ONE, task="HalfCheetah-v1")
     with shown.Progress(*shown.COLUMNS, console=Console(file=text, force_terminal=True, width=80), expand=True) as bars:
         shown._Bars(shown._Progress({other: 1.0}), bars).watch({other: 0.5})
         bars.refresh()
     assert "HalfCheetah-v1 V2-t 237" in text.getvalue()
-    assert "0 of 1, about 0 s left" in text.getvalue() or "0 of 1, about … left" in text.getvalue()
+    assert "0 of 1, about … left" in text.getvalue()
     assert "160 episodes" in text.getvalue()
 
 
