@@ -113,8 +113,9 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """The line of records.jsonl."""
         optional = ("wire_bytes_out", "wire_bytes_in")
-        line = {name: getattr(self, name) for name in SHARED if not name.startswith("eval_") or name == "eval_seconds"}
+        line = {name: getattr(self, name) for name in SHARED if not name.startswith("eval_") or name in CLOCKS}
         line = {name: value for name, value in line.items() if name not in optional or value is not None}
+        line |= {name: round(line[name], 6) for name in CLOCKS}
         line |= {**self.telemetry, **self.measures}
         if self.evaluation:
             summary = self.evaluation.summary()

@@ -195,7 +195,7 @@ class Run:
             self.path / "checkpoint.npz",
             {
                 "format": np.array(FORMAT),
-                "run": np.array(self._identity()),
+                "run": np.array(run_identity(self.config, self.definition)),
                 "j": np.array(state.j),
                 **{f"{PARAM}{name}": array for name, array in state.params.items()},
                 "count": state.moments.count,
@@ -229,11 +229,6 @@ class Run:
             LinearPolicy(policy.M, policy.mu, policy.sigma, task).save(self.path / "best.npz")
             self._saved_best = self.best.iteration
 
-    def _identity(self) -> str:
-        """A hash of what decides the run's bits: the checkpoint of another run must not be taken for this one's."""
-        content = json.dumps({"config": self.config.to_dict(), "task": self.definition}, sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
-
     def _load(self) -> None:
         path = self.path / "checkpoint.npz"
         try:
@@ -253,7 +248,7 @@ class Run:
             raise FileError(f"{path} is damaged: {one_line(error)}.") from error
 
     def _take(self, path: Path, arrays: dict[str, NDArray[Any]], version: int) -> None:
-        if version == FORMAT and _single(arrays, "run", "U") != self._identity():
+        if version == FORMAT and _single(arrays, "run", "U") != run_identity(self.config, self.definition):
             raise FileError(f"{path} is of another run than {self.path / 'config.json'}: this run cannot be continued.")
         n, p = self.definition["n"], self.definition["p"]
         params = {name: arrays[f"{PARAM}{name}" if version == FORMAT else name] for name in self.state.params}
@@ -413,6 +408,12 @@ class SavedConfig:
     stop: Stop
     sessions: list[dict[str, Any]]
     notes: list[str]
+
+
+def run_identity(config: Config, definition: dict[str, Any]) -> str:
+    """A hash of what decides a run's bits: the checkpoint of another run must not be taken for this one's."""
+    content = json.dumps({"config": config.to_dict(), "task": definition}, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def this_session(iteration: int) -> dict[str, Any]:

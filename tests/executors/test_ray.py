@@ -179,7 +179,7 @@ def test_same_bits_as_one_worker(name: str, executor_of: Callable[[str], RayExec
         rollouts = executor.run(batch)
         assert bits(rollouts) == expected(name, batch)
         assert rollouts.wire is not None
-        p, n = batch.M.shape
+        p, n = batch.policy.M.shape
         values = 8 * (p * n + 2 * n)
         assert values < rollouts.wire[0] < 2 * (values + 600) + 40 * 2 * batch.size
         numbers, statistics = 2 * rollouts.rewards.size, batch.gather * (1 + 2 * n)
@@ -218,7 +218,7 @@ def test_a_worker_and_a_node_are_killed_and_another_joins(
         assert bits(rollouts) == right
         assert rollouts.wire is not None
         assert alone.wire is not None
-        return rollouts.wire[0] > alone.wire[0] + batch.M.nbytes  # the batch went out twice
+        return rollouts.wire[0] > alone.wire[0] + batch.policy.M.nbytes  # the batch went out twice
 
     wait_until(both)
 

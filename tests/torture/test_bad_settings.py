@@ -14,12 +14,15 @@ from torture_runs import size
 
 import ars
 from ars import cli
-from ars.cli.training import Hyperparameters, StopRules
+from ars.cli.settings import Settings
+from ars.cli.training import StopRules
 from ars.config import Config
 from ars.errors import SettingError
 from ars.executors import make_executor
+from ars.searches.ars import ARS
 from ars.stopping import Stop
 from ars.tasks import factory
+from batches import paper_config
 
 GOOD: dict[str, Any] = {"variant": "V2-t", "alpha": 0.02, "nu": 0.03, "N": 8, "b": 4, "H": 100, "shift": 1.0}
 ODD = [
@@ -27,7 +30,7 @@ ODD = [
     "1", "", "x", b"1", [1], (1,), {}, {"a": 1}, 1j, object, np.float64("nan"), np.float32("inf"), np.int64(-1),
     np.bool_(True), np.array(1.0), np.array([1, 2]), "9" * 10_000,
 ]  # fmt: skip
-NUMBERS = [field.name for field in dataclasses.fields(Config) if field.type in ("int", "float", int, float)]
+NUMBERS = [field.name for kind in (ARS, Config) for field in dataclasses.fields(kind) if field.type in (int, float)]
 RULES = [field.name for field in dataclasses.fields(Stop)]
 REALS = {"alpha", "nu", "shift", "minutes", "until"}
 MAY_BE_ZERO = {"seed", "eval_every", "table_size", "shift", "until"}
@@ -56,10 +59,12 @@ def test_every_number_of_the_configuration(name: str, figure: Callable[..., None
     for value in ODD:
         config = {"task": "x", **GOOD, name: value}
         if works(name, value):
-            assert getattr(Config(**config), name) == (float(value) if name in REALS else value)
+            made = paper_config(**config)
+            found = getattr(made.search if hasattr(made.search, name) else made, name)
+            assert found == (float(value) if name in REALS else value)
             continue
         with pytest.raises(SettingError) as error:
-            Config(**config)
+            paper_config(**config)
         one_sentence(str(error.value), name)
         refused += 1
     assert refused >= len(ODD) - 6
@@ -131,9 +136,9 @@ TEXTS = [
 ]  # fmt: skip
 FLAGS = [
     field.name
-    for kind in (Hyperparameters, StopRules)
+    for kind in (Settings, StopRules)
     for field in dataclasses.fields(kind)
-    if field.name not in ("variant", "noise")
+    if field.name not in ("search", "variant", "noise", "scaled", "normalise")
 ]
 POLICY = str(Path(__file__).parent.parent / "fixtures" / "format1" / "lqr" / "best.npz")
 

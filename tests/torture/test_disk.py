@@ -90,9 +90,9 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
 
 @contextmanager
 def small_disk(path: Path) -> Iterator[Path]:
-    """A file system of 64 kB in memory, where we may mount one."""
+    """A file system of 512 kB in memory, where we may mount one: room for a second of records."""
     path.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "ars-torture", path], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "ars-torture", path], capture_output=True)
     if mounted.returncode:
         pytest.skip("no file system may be mounted here; test_a_fault_at_every_step_on_disk covers the faults")
     try:

@@ -7,6 +7,7 @@ import os
 import pickle
 import shlex
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ import pytest
 from torture_runs import contents, refused
 
 import ars
+from ars.config import Config
 from ars.errors import ArsError, FileError
-from ars.runs import NAMES, Run
+from ars.runs import NAMES, Run, run_identity
 
 SRC = Path(ars.__file__).parent
 HOSTILE = [
@@ -54,6 +56,11 @@ def run_of(name: Any, folder: Path, run: Path) -> Path:
     saved["config"]["task"] = name
     saved["task"]["name"] = name
     (run / "config.json").write_text(json.dumps(saved))
+    with np.load(run / "checkpoint.npz") as arrays:
+        content = dict(arrays)
+    with suppress(ArsError):  # a name that is none has no run
+        content["run"] = np.array(run_identity(Config.from_dict(saved["config"]), saved["task"]))
+    np.savez(run / "checkpoint.npz", **content)
     return run
 
 
