@@ -1,7 +1,7 @@
-"""Tasks: what a policy is rolled out on. One protocol; `make` turns a name into a task.
+"""Tasks: the environments in which policies are run, with one protocol; `make` creates a task from its name.
 
-A task object belongs to one worker, which makes it with a TaskFactory and closes it. Heavy packages load only when a
-task of their kind is made.
+A task object belongs to one worker, which creates it with a TaskFactory and closes it. Heavy packages are imported only
+when a task needs them.
 """
 
 import difflib
@@ -16,7 +16,7 @@ from ars.policy import LinearPolicy
 
 
 class Rollout(NamedTuple):
-    """One episode: the sum of (reward − shift), its steps, the states acted on, and whether all was finite."""
+    """One episode: Σ (reward − shift), its steps, the moments of the states acted on, and whether all was finite."""
 
     reward: float
     steps: int
@@ -25,7 +25,7 @@ class Rollout(NamedTuple):
 
 
 class Task(Protocol):
-    """n observations, p actions, horizon H, the survival bonus (what `shift` takes off in training)."""
+    """n observations, p actions, horizon H, and the survival bonus, the default of `shift` in training."""
 
     name: str
     n: int
@@ -35,35 +35,35 @@ class Task(Protocol):
 
     @property
     def time_limit(self) -> int | None:
-        """H where the task ends by itself then; None where H is only a default."""
+        """H if the task itself ends there; None if H is only a default."""
 
     @property
     def releases_gil(self) -> bool:
-        """Whether threads can run rollouts of this task side by side, each with a task object of its own."""
+        """Whether threads can run rollouts in parallel, each with its own task object."""
 
     def definition(self) -> dict[str, Any]:
-        """What the name stands for, as JSON: saved with runs and policies."""
+        """The definition of the task as JSON, saved with runs and policies."""
 
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
-        """One episode of at most H steps; gather says whether the states' moments are wanted."""
+        """One episode of at most H steps; `gather`: whether to compute the states' moments."""
 
     def close(self) -> None: ...
 
 
 def define(task: Task, **more: Any) -> dict[str, Any]:
-    """What every task's definition begins with, and what else one's own has."""
+    """The definition of a task: what all definitions have, and `more`."""
     names = ("name", "n", "p", "H", "survival_bonus")
     return {name: getattr(task, name) for name in names} | more
 
 
 def measure_of(task: Task) -> Callable[[LinearPolicy], dict[str, float]] | None:
-    """What some tasks know of a policy without rollouts (LQR its exact cost), to be written into the records."""
+    """What some tasks compute without rollouts for the records, such as the exact cost of a policy on LQR."""
     return getattr(task, "measure", None)
 
 
 @dataclass(frozen=True)
 class TaskFactory:
-    """Makes tasks of one name, wherever it is sent."""
+    """Creates tasks of one name, in any process."""
 
     name: str
     releases_gil: bool
@@ -73,7 +73,7 @@ class TaskFactory:
 
 
 def factory(name: str) -> TaskFactory:
-    """What executors get; nothing is made yet, but an unknown name is a TaskError now."""
+    """The factory for executors; it creates no task yet, but an unknown name is a TaskError."""
     from ars.tasks import locomotion
 
     releases_gil = name == "lqr" or locomotion.find(name) is not None
@@ -83,7 +83,7 @@ def factory(name: str) -> TaskFactory:
 
 
 def make(name: str, *, compiled: bool = True) -> Task:
-    """The task of that name; compiled=False takes the plain-Python path where there are two."""
+    """The task of a name; compiled=False chooses plain Python if there is a choice."""
     from ars.tasks import locomotion
 
     if name == "lqr":
@@ -101,7 +101,7 @@ def make(name: str, *, compiled: bool = True) -> Task:
 
 
 def _check_known(name: str) -> None:
-    """TaskError with the nearest names, unless the name is one of Gymnasium's or ours or the user's own."""
+    """TaskError with the nearest names, unless the name is built in, registered with Gymnasium, or has a module."""
     from ars.tasks import locomotion
     from ars.tasks.gymnasium import is_registered, registered
 
@@ -111,5 +111,5 @@ def _check_known(name: str) -> None:
     by_lower = {task.lower(): task for task in known}
     near = [by_lower[hit] for hit in difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)]
     hint = f"the nearest names are {', '.join(near)}" if near else "`ars tasks` lists them"
-    shown = repr(name) if len(name) < 100 else f"of {len(name)} letters"
-    raise TaskError(f"There is no task {shown}: {hint}; module:factory names one of your own.")
+    shown = repr(name) if len(name) < 100 else f"with a name of {len(name)} characters"
+    raise TaskError(f"There is no task {shown}: {hint}; use module:factory for your own.")

@@ -1,11 +1,11 @@
-"""Names for the rows and columns of a policy, from the MuJoCo model where the task is one of the six robots."""
+"""Names for the rows and columns of a policy, from the MuJoCo model if the task is one of the six robots."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from ars.tasks import locomotion
 
-# The fields of MjData that are observed: what people call them, and the parts that each body has.
+# The observed fields of MjData: their usual names, and the components for each body.
 BODIES = {
     "cinert": ("inertia", ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "m·x", "m·y", "m·z", "mass")),
     "cvel": ("body velocities", ("ωx", "ωy", "ωz", "vx", "vy", "vz")),
@@ -37,7 +37,7 @@ class AxisNames:
 
 def name_axes(task: str, definition: dict[str, Any], n: int, p: int) -> AxisNames:
     """The model's names; x0, x1, … and a0, a1, … (or the keys of a Dict) for a task without such a model."""
-    robot = locomotion.TASKS.get(task)  # only of our own: a file does not decide what model is loaded
+    robot = locomotion.TASKS.get(task)  # built-in tasks only: a file must not choose which model is loaded
     if robot:
         model = locomotion.load_model(robot)
         columns = tuple(_columns(model, part) for part in robot.observation)
@@ -51,7 +51,7 @@ def name_axes(task: str, definition: dict[str, Any], n: int, p: int) -> AxisName
 
 
 def actuator_name(model: Any, i: int) -> str:
-    """The actuator's own name, or that of the joint that it drives: half of Gymnasium's models name only joints."""
+    """The actuator's own name, or that of its joint: half of Gymnasium's models name only joints."""
     return str(model.actuator(i).name or model.joint(int(model.actuator_trnid[i, 0])).name)
 
 
@@ -66,7 +66,7 @@ def _columns(model: Any, part: locomotion.Slice) -> Columns:
 
 
 def _joint_names(model: Any, field: str) -> list[str]:
-    """A name for each entry of a field that has some for every joint."""
+    """A name for each entry of a field with entries for every joint."""
     import mujoco
 
     names = []
@@ -74,7 +74,7 @@ def _joint_names(model: Any, field: str) -> list[str]:
         name, kind = str(model.joint(joint).name or f"joint {joint}"), model.jnt_type[joint]
         if kind == mujoco.mjtJoint.mjJNT_FREE:
             names += [f"{name} {part}" for part in FREE[field]]
-        elif kind == mujoco.mjtJoint.mjJNT_BALL:  # its rotation, without the place
+        elif kind == mujoco.mjtJoint.mjJNT_BALL:  # its rotation, without the position
             names += [f"{name} {part}" for part in FREE[field][3:]]
         else:
             names.append(name)
@@ -82,17 +82,17 @@ def _joint_names(model: Any, field: str) -> list[str]:
 
 
 def _body_name(model: Any, body: int) -> str:
-    """Its name, or that of its first geom or joint: some of Ant's bodies have none."""
-    found = model.body(body)
-    if found.name:
-        return str(found.name)
-    if found.jntnum[0]:
-        return str(model.joint(int(found.jntadr[0])).name)
+    """Its name, or that of its first joint: some of Ant's bodies have none."""
+    entry = model.body(body)
+    if entry.name:
+        return str(entry.name)
+    if entry.jntnum[0]:
+        return str(model.joint(int(entry.jntadr[0])).name)
     return f"body {body}"
 
 
 def _named(structure: Any, name: str = "", depth: int = 0) -> list[str] | None:
-    """The keys of a Dict observation, numbered where one has several numbers; None where there are no names."""
+    """The keys of a Dict observation, with an index if a key has several numbers; None if there are no names."""
     if not isinstance(structure, dict) or depth > 20:
         return None
     try:

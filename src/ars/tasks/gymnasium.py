@@ -1,6 +1,6 @@
-"""Any Gymnasium environment as a task, in plain Python: also the oracle of the compiled loop.
+"""Any Gymnasium environment as a task, in plain Python; also the oracle for the compiled loop.
 
-Box observations (Dict and Tuple flattened), Box or Discrete actions. The environment is reset once an episode.
+Box observations (Dict and Tuple are flattened), Box or Discrete actions. The environment is reset once per episode.
 """
 
 import sys
@@ -20,7 +20,7 @@ from ars.tasks import Rollout, define, locomotion, user_code
 
 FloatArray = NDArray[np.float64]
 
-DEFAULT_H = 1000  # for an environment that names no horizon of its own
+DEFAULT_H = 1000  # for an environment without a time limit
 
 
 class GymnasiumTask:
@@ -46,7 +46,7 @@ class GymnasiumTask:
         return define(self, observation=observation, actions=self.actions.to_dict(), **robot)
 
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
-        step, reward, place = 0, 0.0, "reset"
+        step, reward, stage = 0, 0.0, "reset"
         try:
             obs, _ = self._env.reset(seed=environment_seed(key))
             x = self._flatten(obs)
@@ -61,7 +61,7 @@ class GymnasiumTask:
                 finite = bool(np.isfinite(a).all())
                 if not finite:
                     break
-                place = f"step {step + 1}"
+                stage = f"step {step + 1}"
                 obs, r, terminated, truncated, _ = self._env.step(self.actions.apply(a))
                 step += 1
                 reward += _number(r) - shift
@@ -72,7 +72,7 @@ class GymnasiumTask:
         except ArsError:
             raise
         except (Exception, SystemExit) as error:  # whatever the environment raises
-            raise TaskError(f"{self.name} failed in {place} of an episode: {_said(error)}") from error
+            raise TaskError(f"{self.name} failed in {stage} of an episode: {_describe(error)}") from error
         moments = Moments.from_sums(step, x_first, s1, s2) if gather else None
         return Rollout(reward, step, moments, finite)
 
@@ -93,14 +93,14 @@ def is_registered(name: str) -> bool:
 
 
 def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
-    """The environment of a name, with its time limit; kwargs go to its constructor (render_mode, say)."""
+    """The environment of a name, with its time limit; kwargs (such as render_mode) go to its constructor."""
     try:
         env = _make_env(name, **kwargs)
     except TaskError:
         raise
     except (Exception, SystemExit) as error:
-        raise TaskError(f"Cannot make {name}: {_said(error)}") from error
-    if "mujoco" in sys.modules:  # an environment that does not need it does not wait for its import
+        raise TaskError(f"Cannot make {name}: {_describe(error)}") from error
+    if "mujoco" in sys.modules:  # environments that do not use it need not wait for its import
         locomotion.silence_mujoco()
     return env
 
@@ -119,24 +119,25 @@ def _make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     registered_id = name.rpartition(":")[2]
     if registered_id not in gymnasium.registry:
         raise AttributeError(f"{name} names neither a factory nor a registered id")
-    if "mujoco" in str(gymnasium.registry[registered_id].entry_point):  # its models warn while they are compiled
+    if "mujoco" in str(gymnasium.registry[registered_id].entry_point):  # compiling its models gives warnings
         locomotion.silence_mujoco()
     return gymnasium.make(registered_id, disable_env_checker=True, **kwargs)
 
 
-def _said(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {one_line(error)}"
 
 
 def _number(reward: Any) -> float:
-    """float() would also read text, and warn about arrays."""
+    """A reward as a float; float() itself would also parse text and accept arrays with a warning."""
     if isinstance(reward, str | bytes) or np.ndim(reward) != 0:
         raise TypeError(f"the reward is {type(reward).__name__} of shape {np.shape(reward)}, not a number")
     return float(reward)
 
 
 def _is_mujoco(env: gymnasium.Env[Any, Any]) -> bool:
-    """Gymnasium's MuJoCo environments clamp controls themselves and price the unclamped ones: never clip for them."""
+    """Whether not to clip actions: Gymnasium's MuJoCo environments clamp controls themselves, and their control cost is
+    that of the unclamped controls."""
     bases = (f"{base.__module__}.{base.__qualname__}" for base in type(env.unwrapped).__mro__)
     return "gymnasium.envs.mujoco.mujoco_env.MujocoEnv" in bases
 
@@ -148,18 +149,18 @@ def _flattener(name: str, space: spaces.Space[Any]) -> Any:
 
         def flat(obs: Any) -> FloatArray:
             x = np.asarray(obs)
-            if x.shape != shape or x.dtype.kind not in "fiub":  # NumPy would read text, and drop imaginary parts
+            if x.shape != shape or x.dtype.kind not in "fiub":  # NumPy would parse text and drop imaginary parts
                 raise TypeError(f"the observation has shape {x.shape} and dtype {x.dtype}, not {shape} and numbers")
             return x.astype(np.float64).reshape(-1)
 
         return flat
     if isinstance(space, spaces.Dict | spaces.Tuple) and space.is_np_flattenable:
         return lambda obs: np.asarray(spaces.flatten(space, obs), dtype=np.float64)
-    raise TaskError(f"{name} has observations of kind {type(space).__name__}: ARS needs Box, or Dict or Tuple of such.")
+    raise TaskError(f"{name} has observations of kind {type(space).__name__}: ARS needs Box, or Dict or Tuple of Box.")
 
 
 def _structure(space: spaces.Space[Any]) -> Any:
-    """The space as JSON, in the order in which it is flattened: a shape, {"n", "start"}, or a Dict or list of such."""
+    """The space as JSON, in flattening order: a shape, {"n", "start"}, or a Dict or list of these."""
     if isinstance(space, spaces.Dict):
         return {"dict": [[key, _structure(part)] for key, part in space.spaces.items()]}
     if isinstance(space, spaces.Tuple):
@@ -177,7 +178,7 @@ def _actions(name: str, space: spaces.Space[Any], *, clip: bool) -> tuple[Action
         p = int(np.prod(shape))
         bounded = clip and bool(np.isfinite([space.low, space.high]).any())  # D5
         low, high = (_numbers(space.low), _numbers(space.high)) if bounded else (None, None)
-        kind = str(space.dtype) if clip else None  # MuJoCo takes float64 as it is
+        kind = str(space.dtype) if clip else None  # MuJoCo takes float64
         return Actions("box", shape=None if shape == (p,) else shape, low=low, high=high, dtype=kind), p
     raise TaskError(f"{name} has actions of kind {type(space).__name__}: ARS needs Box or Discrete.")
 

@@ -1,7 +1,7 @@
 """The six MuJoCo robots of the paper as data, in two definitions (section 4.2).
 
-`-v5` is Gymnasium's own. `-v1` is the paper's, of Gym 0.9.3 on MuJoCo 1.31, rebuilt on today's MuJoCo: see
-docs/tasks.md for each difference. Any MJCF with such a description runs at the same speed as the six.
+`-v5` is Gymnasium's own. `-v1` is the paper's, of Gym 0.9.3 on MuJoCo 1.31, rebuilt on the current MuJoCo;
+docs/tasks.md lists the differences. Any MJCF model with such a description runs at the same speed.
 """
 
 import math
@@ -17,7 +17,7 @@ INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class Slice:
-    """Part of an observation: a field of MjData, flattened, from `start` on, clipped to ±clip."""
+    """Part of an observation: a flattened field of MjData from index `start`, clipped to ±clip."""
 
     field: str
     start: int = 0
@@ -26,7 +26,7 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Locomotion:
-    """A robot that is paid for moving along x. Observation and reward are those of Gymnasium's environments."""
+    """A robot that is rewarded for moving along x. Observation and reward are those of Gymnasium's environments."""
 
     name: str
     xml: str  # a path, or the name of one of Gymnasium's models
@@ -37,12 +37,12 @@ class Locomotion:
     progress: str = "qpos"  # whose x: "qpos" (the first), "xpos" or "subtree_com" of the first body, "mass_center"
     forward_weight: float = 1.0
     survival_bonus: float = 0.0
-    bonus_on_fall: bool = False  # whether the step that falls is still paid the bonus
+    bonus_on_fall: bool = False  # whether the step that falls still gets the bonus
     ctrl_weight: float = 0.0
     ctrl_clamped: bool = False  # whether the control cost is of the controls clamped to their range
     contact_weight: float = 0.0
     contact_clip: float = INFINITY  # each contact force is clipped to ±this, in observation and cost
-    contact_most: float = INFINITY  # the contact cost is at most this
+    contact_most: float = INFINITY  # upper limit of the contact cost
     # an episode ends when qpos[z_index], the angle qpos[2] or any of (qpos, qvel)[2:] leaves its range
     z_index: int = 1
     z_range: tuple[float, float] = (-INFINITY, INFINITY)
@@ -183,15 +183,15 @@ TASKS: dict[str, Locomotion] = {
 
 
 def find(name: str) -> Locomotion | None:
-    """One of the twelve, or a Locomotion of the user's own by `module:attribute`; None for any other task."""
+    """One of the twelve, or the user's own Locomotion as `module:attribute`; None for any other task."""
     if ":" not in name:
         return TASKS.get(name)
-    found = user_code.load(name)
-    return found if isinstance(found, Locomotion) else None
+    own = user_code.load(name)
+    return own if isinstance(own, Locomotion) else None
 
 
 def describe(task: Locomotion) -> dict[str, Any]:
-    """The description as JSON, saved with runs and policies; JSON has no infinity, so it is written as text."""
+    """The description as JSON, saved with runs and policies; infinity, which JSON lacks, is written as text."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -204,7 +204,7 @@ def describe(task: Locomotion) -> dict[str, Any]:
 
 
 def model_path(xml: str) -> Path:
-    """The model file: a path of one's own, or one that comes with Gymnasium."""
+    """The model file: the user's own, or one that comes with Gymnasium."""
     import gymnasium
 
     bundled = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / xml
@@ -216,7 +216,7 @@ def load_model(task: Locomotion) -> Any:
     silence_mujoco()
     path = str(model_path(task.xml))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*settotalmass.*")  # HalfCheetah's file; not the user's to mend
+        warnings.filterwarnings("ignore", message=".*settotalmass.*")  # from HalfCheetah's file; the user cannot fix it
         return _load(task, path)
 
 
@@ -237,7 +237,7 @@ def _load(task: Locomotion, path: str) -> Any:
 def _take_inertia_of_cylinders(spec: Any, model: Any) -> None:
     """Mass and inertia as MuJoCo computed them before 2.1.1: a capsule of radius r and half-length h counts as a
     cylinder of radius r and length 2h + r. A copy of the model with such cylinders is compiled, so that MuJoCo itself
-    (with the file's density and total mass) does the computing."""
+    computes them (with the file's density and total mass)."""
     import mujoco
 
     for geom in spec.geoms:
@@ -255,12 +255,12 @@ def _take_inertia_of_cylinders(spec: Any, model: Any) -> None:
 
 
 def diverged(data: Any) -> bool:
-    """Whether MuJoCo found the state bad and reset it: the state looks finite then, only these counters tell."""
+    """Whether MuJoCo found a bad state and reset it: the state then looks finite, and only these counters show it."""
     return bool(data.warning.number[divergence_warnings()].any())
 
 
 def divergence_warnings() -> list[int]:
-    """The warnings that MuJoCo counts when a simulation diverges, as indices."""
+    """The indices of the warnings that MuJoCo counts when a simulation diverges."""
     import mujoco
 
     names = ("mjWARN_BADQPOS", "mjWARN_BADQVEL", "mjWARN_BADQACC", "mjWARN_BADCTRL")
@@ -268,8 +268,8 @@ def divergence_warnings() -> list[int]:
 
 
 def silence_mujoco() -> None:
-    """Keep MuJoCo from printing and from leaving MUJOCO_LOG.TXT in the user's folder; we read its counters instead.
-    A handler that the user has set stays."""
+    """Keep MuJoCo from printing and from writing MUJOCO_LOG.TXT; we read its counters instead. A handler that the user
+    has set is kept."""
     import mujoco
 
     if mujoco.get_mju_user_warning() is None:

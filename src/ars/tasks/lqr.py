@@ -1,6 +1,6 @@
 """The linear quadratic regulator as a task: 302 steps from x_0 ~ N(0, I), reward −(x'Qx + u'Ru) before the transition.
 
-`lqr` names the paper's instance (section 4.3); LqrTask takes any other. The rollouts are compiled.
+`lqr` is the paper's instance (section 4.3); LqrTask takes any instance. The rollouts are compiled.
 """
 
 from typing import Any
@@ -18,12 +18,12 @@ DEFAULT_H = 302
 class LqrTask:
     """The states are observed; with common_noise the rollouts of +delta_k and −delta_k share their random numbers.
 
-    Common noise is an extension of ours, for comparisons only.
+    Common noise is our extension, for comparisons only.
     """
 
     name = "lqr"
     survival_bonus = 0.0
-    time_limit = None  # H is the rollouts' length, not an end of the task
+    time_limit = None  # H is the length of rollouts; the task itself has no end
     releases_gil = True
 
     def __init__(self, problem: Problem | None = None, *, H: int = DEFAULT_H, common_noise: bool = False) -> None:

@@ -1,8 +1,8 @@
 """The closed loop over libmujoco, compiled: observe, act, step, reward, health, moments, without the GIL.
 
-Three layers, as in MuJoCo's own rollout module: `_episode`, a bare loop that trusts its arguments; `MujocoTask`, one
-MjData and its views for one thread; `_bind`, which checks a description and puts it into the loop's terms. Results
-equal those of tasks/gymnasium.py to the bit: sums run in the same order, and nothing is fused (no fastmath).
+Three layers, as in MuJoCo's own rollout module: `_episode`, a loop that does not check its arguments; `MujocoTask`, one
+MjData and its views for one thread; `_bind`, which checks a description and translates it for the loop. Results have
+the same bits as those of tasks/gymnasium.py: sums run in the same order, and nothing is fused (no fastmath).
 """
 
 from functools import cache
@@ -24,21 +24,21 @@ from ars.tasks.locomotion import Locomotion, describe, divergence_warnings, load
 
 FloatArray = NDArray[np.float64]
 
-# The symbols are found by name when compiled code is linked, so the code can be cached on disk.
+# Symbols are resolved by name when compiled code is linked, so that the code can be cached on disk.
 llvmlite.binding.load_library_permanently(str(next(Path(mujoco.__file__).parent.glob("libmujoco.*"))))
 _mj_step: Any = types.ExternalFunction("mj_step", types.void(types.intp, types.intp))
 _mj_rne_post_constraint: Any = types.ExternalFunction("mj_rnePostConstraint", types.void(types.intp, types.intp))
 
 
 class _Views(NamedTuple):
-    """Arrays of one MjData, all flat: what the loop reads and writes."""
+    """Flat arrays of one MjData, which the loop reads and writes."""
 
     qpos: FloatArray
     qvel: FloatArray
     ctrl: FloatArray
     cfrc_ext: FloatArray
     warnings: NDArray[np.int32]
-    place: FloatArray  # the field that progress is read from
+    position: FloatArray  # the field that progress is read from
     observed: tuple[FloatArray, ...]  # one source for each part of the observation
 
 
@@ -51,14 +51,14 @@ class _Layout(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """Locomotion's numbers, as the loop needs them."""
+    """The numbers of a Locomotion, as the loop needs them."""
 
     frame_skip: int
     dt: float
     contact_forces: bool
-    place_start: int  # x = Σ_i place_weight[i] · place[place_start + 3 i] / place_total
-    place_weight: FloatArray
-    place_total: float
+    position_start: int  # x = Σ_i position_weight[i] · position[position_start + 3 i] / position_total
+    position_weight: FloatArray
+    position_total: float
     forward_weight: float
     survival_bonus: float
     bonus_on_fall: bool
@@ -97,17 +97,17 @@ def _squares(values: FloatArray, low: FloatArray, high: FloatArray) -> float:
 
 
 @njit(nogil=True, cache=True)
-def _where(place: FloatArray, rules: _Rules) -> float:
+def _forward_position(position: FloatArray, rules: _Rules) -> float:
     """The x that progress is measured by."""
     total = 0.0
-    for i in range(len(rules.place_weight)):
-        total += rules.place_weight[i] * place[rules.place_start + 3 * i]
-    return total / rules.place_total
+    for i in range(len(rules.position_weight)):
+        total += rules.position_weight[i] * position[rules.position_start + 3 * i]
+    return total / rules.position_total
 
 
 @njit(nogil=True, cache=True)
 def _observe(views: _Views, layout: _Layout, x: FloatArray) -> bool:
-    """Fill x; whether all of it is finite."""
+    """Fill x; returns whether all of it is finite."""
     at = 0
     finite = True
     for part in range(len(layout.start)):
@@ -153,14 +153,14 @@ def _episode(
     s1: FloatArray,
     s2: FloatArray,
 ) -> tuple[float, int, bool]:
-    """One episode from the state that is in data: (Σ (reward − shift), steps, finite). s1 and s2 start at zero."""
+    """One episode from the state in `data`: (Σ (reward − shift), steps, finite). s1 and s2 must be zero."""
     n, p = W_columns.shape
     a = np.empty(p)
     reward = 0.0
     step = 0
     finite = _observe(views, layout, x)
     x_first[:] = x
-    place = _where(views.place, rules)
+    position = _forward_position(views.position, rules)
     while finite and step < H:
         if gather:
             for i in range(n):
@@ -183,8 +183,8 @@ def _episode(
             _mj_rne_post_constraint(model, data)
         step += 1
 
-        place_before, place = place, _where(views.place, rules)
-        velocity = (place - place_before) / rules.dt
+        position_before, position = position, _forward_position(views.position, rules)
+        velocity = (position - position_before) / rules.dt
         healthy = _is_healthy(views.qpos, views.qvel, rules)
         bonus = rules.survival_bonus if healthy or rules.bonus_on_fall else 0.0
         cost = rules.ctrl_weight * _squares(a, rules.ctrl_low, rules.ctrl_high)
@@ -202,7 +202,7 @@ def _episode(
 
 
 class MujocoTask:
-    """A Locomotion task for one thread: the model is shared, the MjData is its own."""
+    """A Locomotion task for one thread, with its own MjData and a shared model."""
 
     releases_gil = True
 
@@ -248,14 +248,14 @@ class MujocoTask:
         return Rollout(reward, steps, moments, finite)
 
     def close(self) -> None:
-        """Nothing to give back: MjData frees itself."""
+        """Nothing to release: MjData frees itself."""
 
 
 @cache
 def _shared_model(task: Locomotion) -> Any:
-    """One MjModel for all threads. In a model of one tree all constraints form one island, so looking for islands
-    changes no bit and costs 5 to 10%. Mid-phase collision stays on: without it the order of contacts, and so the bits,
-    can change where a body has several geoms (decision 0005)."""
+    """One MjModel for all threads. In a model with one tree all constraints form one island, so island discovery, which
+    costs 5 to 10%, is disabled without changing the bits. Mid-phase collision stays on: without it the order of
+    contacts, and so the bits, can change if a body has several geoms (decision 0005)."""
     model = load_model(task)
     if model.ntree == 1:
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
@@ -263,7 +263,7 @@ def _shared_model(task: Locomotion) -> Any:
 
 
 def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Rules]:
-    """The description in the loop's terms."""
+    """A description, checked and translated for the loop."""
     observed, stops = [], []
     for part in task.observation:
         source = getattr(data, part.field, None)
@@ -272,17 +272,17 @@ def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Ru
         observed.append(source.reshape(-1))
         stops.append(source.size)
     if task.progress == "mass_center":
-        place, start, weight, total = data.xipos, 0, model.body_mass.copy(), float(model.body_mass.sum())
+        position, start, weight, total = data.xipos, 0, model.body_mass.copy(), float(model.body_mass.sum())
     elif task.progress in ("qpos", "xpos", "subtree_com"):
-        place, weight, total = getattr(data, task.progress), np.ones(1), 1.0
-        start = 0 if task.progress == "qpos" else 3  # of the first body: the world comes before it
+        position, weight, total = getattr(data, task.progress), np.ones(1), 1.0
+        start = 0 if task.progress == "qpos" else 3  # the first body comes after the world
     else:
         raise TaskError(f"{task.name} measures progress by {task.progress!r}: choose qpos, xpos, subtree_com or "
                         "mass_center.")  # fmt: skip
     unlimited = np.full(model.nu, np.inf)
     limited = task.ctrl_clamped
     views = _Views(
-        data.qpos, data.qvel, data.ctrl, data.cfrc_ext.reshape(-1), data.warning.number, place.reshape(-1),
+        data.qpos, data.qvel, data.ctrl, data.cfrc_ext.reshape(-1), data.warning.number, position.reshape(-1),
         tuple(observed),
     )  # fmt: skip
     layout = _Layout(
@@ -294,9 +294,9 @@ def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Ru
         frame_skip=task.frame_skip,
         dt=float(model.opt.timestep * task.frame_skip),
         contact_forces=task.needs_contact_forces,
-        place_start=start,
-        place_weight=weight,
-        place_total=total,
+        position_start=start,
+        position_weight=weight,
+        position_total=total,
         forward_weight=float(task.forward_weight),
         survival_bonus=float(task.survival_bonus),
         bonus_on_fall=task.bonus_on_fall,

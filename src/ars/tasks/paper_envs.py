@@ -1,5 +1,5 @@
-"""The twelve locomotion environments in plain Python: Gymnasium's `-v5`, and `-v1` as subclasses of them that
-override what differs from the paper's definition, and nothing else."""
+"""The twelve locomotion environments in plain Python: Gymnasium's `-v5`, and `-v1` as subclasses that override only
+what differs in the paper's definition."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 
 class _V1:
-    """What all have in common: the model of the task's description, and the bonus paid on the step that falls."""
+    """What all `-v1` share: the model of the task's description, and the bonus for the step that falls."""
 
     task: locomotion.Locomotion
     _healthy_reward: float
@@ -56,7 +56,7 @@ class Walker2dV1(_V1, Walker2dEnv):
 
 
 class AntV1(_V1, AntEnv):
-    """Progress is that of the torso's subtree; the world body's contact forces are observed."""
+    """Progress is that of the torso's subtree; the contact forces of the world body are observed."""
 
     task = locomotion.TASKS["Ant-v1"]
 

@@ -1,4 +1,4 @@
-"""`module:attribute`: the user's own code, which only the user can name; a file cannot decide what is imported."""
+"""`module:attribute`: the user's own code, which only the user can name; a file cannot choose what is imported."""
 
 import importlib
 import shlex
@@ -9,31 +9,29 @@ from typing import Any
 from ars.errors import SettingError, TaskError
 from ars.files import one_line
 
-LONGEST_NAME = 200  # characters that a sentence repeats
+LONGEST_NAME = 200  # characters that a message repeats
 
 
 def load(name: str) -> Any:
-    """The attribute, or None where the module has none of that name (it may have registered a Gymnasium id)."""
+    """The attribute, or None if the module does not have it (it may have registered a Gymnasium id)."""
     module_name, _, attribute = name.rpartition(":")
-    if (here := str(Path.cwd())) not in sys.path:  # a console script does not look where the user is
+    if (here := str(Path.cwd())) not in sys.path:  # a console script does not search the current folder
         sys.path.insert(0, here)
     try:
         return getattr(importlib.import_module(module_name), attribute, None)
-    except (Exception, SystemExit) as error:  # whatever the user's module raises while it is imported
-        said = f"{type(error).__name__}: {one_line(error)}"
-        raise TaskError(f"Cannot import {module_name!r} of {name}: {said}") from error
+    except (Exception, SystemExit) as error:  # anything that the user's module raises
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        raise TaskError(f"Cannot import {module_name!r} of {name}: {reason}") from error
 
 
 def confirmed(name: Any, task: str | None, what: str) -> str:
-    """The task's name: `task` if the user gave one, else the `name` in the file, unless that would import code.
-
-    what: the subject of the sentence, "This policy" for example.
-    """
+    """The task's name: `task` if the user gave one, otherwise the `name` in the file, unless it would import code.
+    `what` is the subject of the message, such as "This policy"."""
     if task is not None:
         return task
     if not isinstance(name, str):
         raise SettingError(f"{what} does not name its task: name it with --task.")
-    if ":" in name and not (name.isprintable() and len(name) < LONGEST_NAME):  # not fit to be shown, nor to be typed
+    if ":" in name and not (name.isprintable() and len(name) < LONGEST_NAME):  # not safe to print
         raise SettingError(f"{what} is for code of your own whose name cannot be shown: name the task with --task.")
     if ":" in name:
         raise SettingError(f"{what} is for {name}, code of your own: confirm it with{task_flag(name)}.")
@@ -41,7 +39,7 @@ def confirmed(name: Any, task: str | None, what: str) -> str:
 
 
 def task_flag(name: str) -> str:
-    """What a command on a file of that task needs: ` --task 'module:factory'`, quoted for the shell, or nothing."""
+    """The flag that a command on a file of this task needs: ` --task module:factory`, quoted for the shell, or ""."""
     if ":" not in name:
         return ""
     return f" --task{'=' if name.startswith('-') else ' '}{shlex.quote(name)}"

@@ -1,6 +1,6 @@
-"""A user's robot (a Locomotion, by module:attribute), watched step by step in the compiled loop.
+"""A user's robot (a Locomotion from module:attribute), watched step by step in the compiled loop.
 
-Single steps of the loop make the same episode as all of them at once, because its only state is MjData.
+Single steps of the loop give the same episode as one call, because its only state is MjData.
 """
 
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from ars.noise import Key
 from ars.policy import LinearPolicy
 from ars.tasks import Rollout
 from ars.tasks.locomotion import Locomotion
-from ars.tasks.mujoco_loop import MujocoTask, _episode, _is_healthy, _where
+from ars.tasks.mujoco_loop import MujocoTask, _episode, _forward_position, _is_healthy
 from ars.video.episode import Scene, Snapshot, Watcher, smooth
 
 
@@ -29,14 +29,13 @@ class WatchedRobot(MujocoTask):
         self._watch(self.scene, snapshot)
         healthy, finite = True, True
         while healthy and finite and snapshot.step < min(H, self.H):
-            place = _where(self._views.place, self._rules)
+            position = _forward_position(self._views.position, self._rules)
             reward, done, finite = self._step(policy, shift)
             if not done:
                 break
             step = snapshot.step + 1
-            speed = smooth(
-                snapshot.speed, (_where(self._views.place, self._rules) - place) / self.scene.dt, self.scene.dt
-            )
+            velocity = (_forward_position(self._views.position, self._rules) - position) / self.scene.dt
+            speed = smooth(snapshot.speed, velocity, self.scene.dt)
             snapshot = Snapshot(step, step * self.scene.dt, snapshot.reward + reward, speed, self.scene.contacts())
             self._watch(self.scene, snapshot)
             healthy = _is_healthy(self._views.qpos, self._views.qvel, self._rules)
