@@ -1,6 +1,6 @@
-"""A Ray cluster, or a Ray of our own on this machine: connecting, its nodes, and calls on its CPUs.
+"""A Ray cluster, or a private Ray on this machine: connecting, its nodes, and calls on its CPUs.
 
-The only module that imports Ray, and that knows names which Ray keeps private.
+This is the only module that imports Ray or uses Ray's private names.
 """
 
 import contextlib
@@ -19,19 +19,22 @@ try:
 except ModuleNotFoundError as error:
     raise WorkerError("The executor ray needs Ray, which is not installed: pip install 'ars-rl[ray]'.") from error
 
-PATIENCE = 1.0  # seconds without news, after which we look whether the cluster is still there
+PATIENCE = 1.0  # seconds without a result before we check that the cluster is still there
+
+
+_RESUME = "`ars resume` continues from the last checkpoint, on another cluster or without one."
 
 
 def connect(cpus: int, address: str | None) -> bool:
-    """Connect to the cluster at `address`, or start a Ray of our own that nobody else can reach; whether it is for us
-    to disconnect."""
+    """Connect to the cluster at `address`, or start a Ray that only this machine can reach. Returns whether this call
+    connected, and the caller must therefore disconnect."""
     if ray.is_initialized():
         return False
     if address is not None and "://" in address:
         raise SettingError(f"address = {address!r} must be host:port or auto: train on a machine of the cluster.")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns about a change to come
-    # Ray's history of calls, for its dashboard, grows by megabytes an hour in a run of days.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise Ray warns about a future change
+    # Ray keeps a history of calls for its dashboard, which grows by megabytes per hour.
     os.environ.setdefault("RAY_task_events_report_interval_ms", "0")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     try:
@@ -50,10 +53,9 @@ def connect(cpus: int, address: str | None) -> bool:
 
 @contextlib.contextmanager
 def _private_settings(*, loopback: bool) -> Iterator[None]:
-    """For what Ray has no public setting, in names that it keeps private (tried with Ray 2.60): it shall not print on
-    our standard output what became of workers; and with `loopback`, a Ray that starts now listens on 127.0.0.1 alone.
-    Ray has the latter for systems on which it builds no clusters, and turns the address 127.0.0.1 into one that others
-    can reach everywhere else. tests/executors/test_ray.py looks where it listens."""
+    """Settings that Ray offers only under private names (tested with Ray 2.60): do not print the fate of workers on our
+    standard output; with `loopback`, listen on 127.0.0.1 only. Ray does the latter only on systems where it supports no
+    clusters; elsewhere it replaces 127.0.0.1 by a public address. tests/executors/test_ray.py checks the sockets."""
     from ray._private import ray_constants, worker
 
     worker.print_to_stdstream = lambda *_, **__: None
@@ -66,41 +68,37 @@ def _private_settings(*, loopback: bool) -> Iterator[None]:
 
 
 def _reach(address: str) -> None:
-    """OSError or ValueError if nobody listens there; Ray itself would wait for a minute and then end the process."""
+    """OSError or ValueError if nothing listens there; Ray itself would wait a minute and then end the process."""
     host, _, port = address.rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def nodes() -> dict[str, int]:
-    """Node → CPUs, of the nodes that are alive and have any; WorkerError if the cluster is gone."""
+    """Node → CPUs, for live nodes that have CPUs; WorkerError if there are none."""
     address = ray.get_runtime_context().gcs_address
     try:
         _reach(address)
     except OSError as error:
-        raise WorkerError(f"The head of the Ray cluster at {address} is gone. {_GO_ON}") from error
+        raise WorkerError(f"The head of the Ray cluster at {address} is gone. {_RESUME}") from error
     listed: Any = ray.nodes
-    found = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in listed() if node["Alive"]}
-    alive = {node: cpus for node, cpus in found.items() if cpus}
-    if not alive:
-        raise WorkerError(f"All nodes of the Ray cluster at {address} that have CPUs are gone. {_GO_ON}")
-    return alive
-
-
-_GO_ON = "`ars resume` goes on from the last checkpoint, on another cluster or without one."
+    cpus = {node["NodeID"]: int(node["Resources"].get("CPU", 0)) for node in listed() if node["Alive"]}
+    if not any(cpus.values()):
+        raise WorkerError(f"The Ray cluster at {address} has no nodes with CPUs left. {_RESUME}")
+    return {node: count for node, count in cpus.items() if count}
 
 
 def on_node(node: str) -> Any:
-    """The option that makes Ray run something there and nowhere else."""
+    """The option that makes Ray run something on this node only."""
     return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def brief(error: Exception) -> str:
-    """Ray's messages are long."""
+    """The first line of Ray's long messages."""
     return " ".join(str(error).strip().partition("\n")[0].split())
 
 
 def kill(actor: Any) -> None:
-    if not ray.is_initialized():  # Ray would connect to some cluster for this
+    if not ray.is_initialized():  # otherwise ray.kill would connect to some cluster
         return
     with contextlib.suppress(ray.exceptions.RayError):
         ray.kill(actor)
@@ -116,7 +114,7 @@ def run_many(
     poll: Callable[[list[int]], None] | None,
     deadline: float,
 ) -> Generator[tuple[int, Any], None, None]:
-    """function(*arguments) for each of `calls`, one on every CPU at a time: what `ars.workers.run_many` does on Ray."""
+    """function(*arguments) for each of `calls`, one per CPU at a time: `ars.workers.run_many` on Ray."""
     connected = connect(cpus, address)
     running: dict[Any, int] = {}
     try:

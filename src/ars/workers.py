@@ -1,6 +1,6 @@
-"""Worker processes: how they are started, what protects them and the machine, and how many calls run side by side.
+"""Worker processes: how they start, and how many calls run in parallel.
 
-A worker ends with its parent, however that ends; it leaves Ctrl-C to its parent and computes in one thread.
+A worker ends when its parent ends, for whatever reason; it leaves Ctrl-C to its parent and computes in one thread.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ from typing import Any
 from ars.errors import ArsError, SettingError, WorkerError
 
 CONTEXT = multiprocessing.get_context("spawn")  # workers inherit no locks, threads or random state
-MOST_DEATHS = 3  # of the workers that run one thing, before we give it up
+MOST_DEATHS = 3  # of workers with the same work, before we give up
 POLL = 0.2  # seconds
-GRACE = 10.0  # seconds that a worker has to save and end once it was asked to
+GRACE = 10.0  # seconds that a worker has to save and exit after it is asked to
 
 
 def cores() -> int:
-    """The cores that this process may use, which can be fewer than the machine has."""
+    """The number of cores that this process may use, possibly fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -42,7 +42,7 @@ def start_worker() -> None:
 
 
 def use_one_thread() -> None:
-    """BLAS with a thread for every core in every worker would bring a machine to its knees."""
+    """Limit BLAS to one thread: one thread per core in every worker would overload the machine."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[variable] = "1"  # for what is loaded from now on
     from threadpoolctl import threadpool_limits
@@ -51,7 +51,7 @@ def use_one_thread() -> None:
 
 
 def end_with_parent() -> None:
-    """Without it, the workers of a parent that was killed would live on."""
+    """Exit when the parent ends; otherwise workers would outlive a parent that was killed."""
 
     def watch() -> None:
         parent = multiprocessing.parent_process()
@@ -59,17 +59,17 @@ def end_with_parent() -> None:
             with contextlib.suppress(OSError):
                 wait([parent.sentinel])
             with contextlib.suppress(ImportError):
-                if "glfw" in sys.modules:  # MuJoCo imports it, and its import asks a process of its own, which would
-                    import glfw  # noqa: F401  # complain if we were gone: wait until it is through
+                if "glfw" in sys.modules:  # MuJoCo imports it, and its import starts a subprocess that reports an
+                    import glfw  # noqa: F401  # error if we exit meanwhile: wait for the import to finish
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
 def main_guard_hint(what: str) -> str:
-    """What a script must do whose worker processes cannot start; empty where there is no script."""
+    """A hint for scripts whose worker processes cannot start; empty if there is no script."""
     if getattr(sys.modules["__main__"], "__file__", None) and not hasattr(sys, "ps1"):
-        return f" In a script, {what} must stand below `if __name__ == '__main__':`."
+        return f" In a script, {what} must be inside `if __name__ == '__main__':`."
     return ""
 
 
@@ -86,15 +86,15 @@ def run_many(
     poll: Callable[[list[int]], None] | None = None,
     seconds: float = math.inf,
 ) -> Generator[tuple[int, Any], None, None]:
-    """function(item) for each item, `workers` at a time (default: all cores), each call in one thread of a process:
-    (index, result) as they finish.
+    """Call function(item) for each item, `workers` at a time (default: all cores), each in one thread of a process;
+    yield (index, result) as calls finish.
 
-    An ArsError is a result: it ends one call and not the others. So is the death of a worker, as a WorkerError.
-    `poll` gets the indices of the calls under way, at least once a second. After `seconds`, or when the iterator is
-    closed, the calls under way are interrupted by a KeyboardInterrupt and have a moment to save.
+    An ArsError is a result and does not end the other calls; the death of a worker is a result too, a WorkerError.
+    `poll` gets the indices of the running calls at least once per second. After `seconds`, or when the iterator is
+    closed, running calls are interrupted by a KeyboardInterrupt and have a moment to save.
 
-    backend="ray" runs the calls on the CPUs of the cluster at `address`, or of a Ray of our own with `workers` CPUs. It
-    repeats the call of a worker that died, so a call that trains should continue the run folder that it finds; and it
+    backend="ray" runs the calls on the CPUs of the cluster at `address`, or of a private Ray with `workers` CPUs. Ray
+    repeats the call of a worker that died, so a call that trains should continue an existing run folder; and it
     interrupts calls by killing their workers.
     """
     count, deadline = cores() if workers is None else workers, time.monotonic() + seconds
@@ -108,7 +108,7 @@ def run_many(
     if backend != "local":
         raise SettingError(f"executor = {backend!r} is unknown: choose local or ray.")
     if address is not None:
-        raise SettingError(f"address = {address!r} is for the executor ray.")
+        raise SettingError(f"address = {address!r} needs the executor ray.")
     return _run_here(function, items, count, poll, deadline)
 
 
@@ -119,7 +119,7 @@ def _run_here(
     poll: Callable[[list[int]], None] | None,
     deadline: float,
 ) -> Generator[tuple[int, Any], None, None]:
-    """A process of its own for each call: whatever a call leaves behind cannot reach the next."""
+    """A separate process for each call, so that no call can affect the next."""
     waiting, running = deque(enumerate(items)), dict[Connection, tuple[int, BaseProcess]]()
     try:
         while (waiting or running) and time.monotonic() < deadline:
@@ -128,7 +128,7 @@ def _run_here(
                 here, there = CONTEXT.Pipe(duplex=False)
                 process: BaseProcess = CONTEXT.Process(target=_work, args=(function, item, there), daemon=True)
                 process.start()
-                there.close()  # else the end of the process would not be the end of the pipe
+                there.close()  # so that the pipe closes when the process ends
                 running[here] = i, process
             answered = wait(list(running), timeout=POLL)
             if poll:
@@ -140,7 +140,7 @@ def _run_here(
                 yield i, result
     finally:
         for _, process in running.values():
-            process.terminate()  # a KeyboardInterrupt there
+            process.terminate()  # raises KeyboardInterrupt in the worker
         for pipe, (_, process) in running.items():
             _end(process)
             pipe.close()
@@ -160,7 +160,7 @@ def _result(i: int, pipe: Connection, process: BaseProcess) -> Any:
 
 def _end(process: BaseProcess) -> None:
     process.join(GRACE)
-    process.kill()  # if it did not end by itself
+    process.kill()  # if it has not ended by itself
     process.join()
 
 
@@ -175,7 +175,7 @@ def _work(function: Callable[[Any], Any], item: Any, answer: Connection) -> None
 
 
 def _interrupt(*_: object) -> None:
-    """Not an exit: tasks take that for a failure of their environment."""
+    """Not SystemExit, which tasks treat as a failure of their environment."""
     raise KeyboardInterrupt
 
 
@@ -185,7 +185,7 @@ def _call_on_node(path: list[str], call: bytes) -> Any:
 
 
 def prepare_node(path: list[str]) -> None:
-    """In a worker of Ray's: one thread, and the driver's modules, as far as they lie in the same place there."""
+    """In a Ray worker: use one thread, and find the driver's modules if they are at the same paths there."""
     use_one_thread()
     sys.path.extend(entry for entry in path if entry not in sys.path)
 

@@ -26,16 +26,16 @@ class Executor(Protocol):
 def make_executor(
     factory: TaskFactory, workers: int, *, kind: str | Executor = "local", address: str | None = None
 ) -> Executor:
-    """local: threads where the task runs without the GIL, processes elsewhere; workers = 1 is this thread alone.
-    ray: the CPUs of the cluster at `address`, or of a Ray of our own with `workers` CPUs. An executor object is
-    returned as it is: whoever made it closes it."""
+    """local: threads if the task releases the GIL, otherwise processes; workers = 1 uses only this thread. ray: the
+    CPUs of the cluster at `address`, or of a private Ray with `workers` CPUs. An executor object is returned unchanged,
+    and its creator closes it."""
     workers = whole_number("workers", workers, 1, 4096)
     if kind == "ray":
         from ars.executors.ray import RayExecutor
 
         return RayExecutor(factory, workers, address)
     if address is not None:
-        raise SettingError(f"address = {address!r} is for the executor ray.")
+        raise SettingError(f"address = {address!r} needs the executor ray.")
     if not isinstance(kind, str | type) and all(callable(getattr(kind, name, None)) for name in ("run", "close")):
         return kind
     if kind != "local":

@@ -1,7 +1,7 @@
-"""A batch of rollouts, and how its parts become one result.
+"""A batch of rollouts, and how the results of its parts are joined.
 
-A batch is all a worker needs to produce any of its rollouts; blocks of it may run anywhere, and `join` puts them
-together with the same bits for every way of cutting into blocks of 2**q directions.
+A batch is all that a worker needs to run any of its rollouts. Blocks of it may run anywhere, and `join` gives the same
+bits for every division into aligned blocks of 2**q directions.
 """
 
 from dataclasses import dataclass, field
@@ -20,10 +20,10 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """`size` directions with a rollout for each of `signs`; in an evaluation, `size` episodes of the policy itself."""
+    """`size` directions with one rollout per sign; in an evaluation, `size` episodes of the policy itself."""
 
     policy: LinearPolicy  # M, mu and sigma, the statistics frozen for this batch
-    search: Search | None = None  # which makes the candidates; None in an evaluation
+    search: Search | None = None  # makes the candidates; None in an evaluation
     params: Params = field(default_factory=dict)  # of the search
     size: int
     signs: tuple[int, ...] = (0,)
@@ -32,8 +32,8 @@ class Batch:
     j: int
     H: int
     shift: float = 0.0
-    gather: bool = False  # whether the states' moments are wanted
-    table_size: int = 0  # of the shared noise table that directions come from; 0: from counters
+    gather: bool = False  # whether to gather the states' moments
+    table_size: int = 0  # of the shared noise table; 0: directions from counters
 
     @property
     def n(self) -> int:
@@ -51,7 +51,7 @@ class Batch:
         return LinearPolicy(self.search.candidate(self.params, delta, sign), self.policy.mu, self.policy.sigma)
 
     def describe(self, k: int) -> str:
-        """Where a rollout stands in the run, for messages."""
+        """The place of a rollout in the run, for messages."""
         if self.search is None:
             return f"in iteration {self.j}, evaluation episode {k}"
         return f"in iteration {self.j + 1}, direction {k}"
@@ -59,8 +59,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Rollouts:
-    """rewards (NaN where not finite) and steps: (size, signs); moments of all finite directions, merged; the bytes
-    that went over a network for them, out and in, where there was one."""
+    """rewards (NaN where not finite) and steps: (size, signs); the merged moments of all finite directions; the bytes
+    sent and received, if a network was used."""
 
     rewards: FloatArray
     steps: NDArray[np.int64]
@@ -69,20 +69,20 @@ class Rollouts:
 
 
 def run_one(task: Task, batch: Batch, k: int, sign: int) -> Rollout:
-    """One rollout of a batch: the same wherever and whenever it runs."""
+    """One rollout of a batch; its result does not depend on where and when it runs."""
     key = Key(batch.seed, batch.stream, batch.j, k, sign)
     return task.rollout(batch.candidate(k, sign), key, H=batch.H, shift=batch.shift, gather=batch.gather)
 
 
 def assemble(batch: Batch, rollouts: list[Rollout]) -> Rollouts:
-    """The rollouts of some directions, in the order of (k, sign), as one."""
+    """The rollouts of some directions, in the order of (k, sign), as one result."""
     shape = (-1, len(batch.signs))
     rewards = np.array([r.reward if r.finite else np.nan for r in rollouts]).reshape(shape)
     steps = np.array([r.steps for r in rollouts], dtype=np.int64).reshape(shape)
     n = batch.n
     if not batch.gather:
         return Rollouts(rewards, steps, Moments.empty(n))
-    whole = np.isfinite(rewards).all(axis=1)  # D3: a direction with a non-finite rollout counts nowhere
+    whole = np.isfinite(rewards).all(axis=1)  # D3: a direction with a non-finite rollout is ignored
     leaves = [
         rollout.moments if rollout.moments is not None and whole[i // len(batch.signs)] else Moments.empty(n)
         for i, rollout in enumerate(rollouts)
@@ -96,8 +96,8 @@ def run_block(task: Task, batch: Batch, start: int, stop: int) -> Rollouts:
 
 
 def join(parts: list[Rollouts]) -> Rollouts:
-    """Blocks in the order of k as one: each of 2**q directions, q its own, from a multiple of 2**q on; the last may be
-    shorter. Merged as `merge_tree` would merge the rollouts: blocks of equal length are siblings in its tree."""
+    """Join blocks in the order of k. A block has 2**q directions, for any q, and starts at a multiple of 2**q; the last
+    may be shorter. The merges are those of `merge_tree`, in whose tree blocks of equal length are siblings."""
     merged: list[tuple[int, Moments]] = []  # (length, moments), lengths descending
     for part in parts:
         length, moments = len(part.rewards), part.moments

@@ -1,5 +1,5 @@
-"""Processes with an environment each: for environments in Python. A worker that dies is replaced, and what it was
-running is run again; since results depend on keys alone, the bits stay the same."""
+"""Processes with one environment each, for environments in Python. A worker that dies is replaced and its rollouts are
+repeated; because results depend on keys only, the bits do not change."""
 
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,7 +14,7 @@ _task: Task | None = None  # of this worker process
 
 
 class ProcessExecutor:
-    """Gives up after MOST_DEATHS in a row without a single rollout finished."""
+    """Gives up after MOST_DEATHS deaths in a row without a finished rollout."""
 
     def __init__(self, factory: TaskFactory, workers: int) -> None:
         self._factory, self._workers = factory, workers
@@ -46,7 +46,7 @@ class ProcessExecutor:
         return assemble(batch, [done[i] for i in range(len(units))])
 
     def _collect(self, futures: dict[int, Future[Rollout]], done: dict[int, Rollout]) -> None:
-        """Move what finishes into done; what finished before a death is kept."""
+        """Add finished rollouts to `done`, including those that finished before a worker died."""
         broken: BrokenProcessPool | None = None
         try:
             for i, future in futures.items():
@@ -62,7 +62,7 @@ class ProcessExecutor:
             raise broken
 
     def _path_of_table(self, batch: Batch) -> str | None:
-        """Where the workers find the noise table, if this batch needs one: a single one for all of them."""
+        """The path of the noise table that all workers share, if this batch needs one."""
         if not batch.table_size:
             return None
         if self._table is None or self._table.key != (batch.seed, batch.table_size):
@@ -77,7 +77,7 @@ class ProcessExecutor:
         forget_tables()
 
     def _explain(self, batch: Batch, unit: tuple[int, int]) -> str:
-        """Which environment, and how far it came: more is not known of a process that died."""
+        """The environment and the rollout: nothing more is known about a process that died."""
         where, hint = batch.describe(unit[0]), main_guard_hint("training with workers > 1")
         return f"The worker processes of {self._factory.name} died {MOST_DEATHS} times in a row {where}.{hint}"
 
@@ -87,7 +87,7 @@ class ProcessExecutor:
 
 
 def _start_worker(factory: TaskFactory) -> None:
-    """One environment for each process."""
+    """One environment per process."""
     global _task
     start_worker()
     _task = factory()

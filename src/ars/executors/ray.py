@@ -1,8 +1,8 @@
-"""Ray: the same rollouts on the CPUs of a cluster, or of a Ray of our own on this machine.
+"""Rollouts on the CPUs of a Ray cluster, or of a private Ray on this machine.
 
-Out go the batch, once per node, and which block of directions to run; back come its rewards, lengths and merged
-moments. A worker that dies is replaced, a node that dies is left out, one that joins is taken in; since results depend
-on keys alone, the bits stay the same.
+The batch is sent once per node; each call names a block of directions and returns its rewards, lengths and merged
+moments. A worker that dies is replaced, a node that dies is dropped, and a node that joins is used; because results
+depend on keys only, the bits do not change.
 """
 
 import pickle
@@ -28,8 +28,8 @@ from ars.tasks import TaskFactory
 from ars.versions import versions
 from ars.workers import MOST_DEATHS, prepare_node
 
-MOST_BLOCKS = 8  # that a worker runs at a time
-START_SECONDS = 300.0  # for the first worker: another job may hold the CPUs
+MOST_BLOCKS = 8  # per worker at a time
+START_SECONDS = 300.0  # to wait for the first worker: another job may occupy the CPUs
 
 run_many = partial(workers.run_many, backend="ray")  # many calls instead of the rollouts of one run
 
@@ -38,7 +38,7 @@ run_many = partial(workers.run_many, backend="ray")  # many calls instead of the
 
 
 class Block(NamedTuple):
-    """Directions start … stop − 1, a rollout of each for each of `signs`."""
+    """Directions start … stop − 1, with one rollout per sign."""
 
     start: int
     stop: int
@@ -50,21 +50,21 @@ class Block(NamedTuple):
 
 
 class BlockScheduler:
-    """Cuts a batch into aligned blocks while workers ask for them: large ones first, so that few messages suffice, then
-    smaller and smaller ones, so that short and long episodes balance."""
+    """Divides a batch into aligned blocks on demand: large ones first, to need few messages, then smaller and smaller
+    ones, to balance short and long episodes."""
 
     def __init__(self, batch: Batch, cpus: int) -> None:
         self._N, self._signs, self._cpus = batch.size, batch.signs, cpus
         self._next = 0  # direction
-        self._halves: list[Block] = []  # single rollouts of a direction, where CPUs would be idle otherwise
+        self._halves: list[Block] = []  # single rollouts of a direction, if CPUs would otherwise be idle
         self._lost: list[Block] = []  # to be run again
 
     def __bool__(self) -> bool:
-        """Whether there is anything left to hand out."""
+        """Whether there are blocks left."""
         return bool(self._lost or self._halves or self._next < self._N)
 
     def take(self, threads: int) -> Block:
-        """The next block, for a worker with that many threads: two thirds of its share of what is left, rounded."""
+        """The next block for a worker with this many threads: about two thirds of its share of the rest."""
         for waiting in (self._lost, self._halves):
             if waiting:
                 return waiting.pop()
@@ -80,7 +80,7 @@ class BlockScheduler:
         return Block(start, self._next, self._signs)
 
     def give_back(self, block: Block) -> None:
-        """To be run again, in two parts: others may take one of them, and what kills workers is found in the end."""
+        """Repeat a block as two parts, which isolates a direction that kills workers."""
         length = block.stop - block.start
         middle = block.start + power_of_two(length - 1) if length > 1 else block.start
         parts = [Block(middle, block.stop, block.signs), Block(block.start, middle, block.signs)]
@@ -88,28 +88,28 @@ class BlockScheduler:
 
 
 def wants_more(threads: int, blocks: int, rollouts: int) -> bool:
-    """Whether a worker that has so much should get another block, so that no thread waits for the next message."""
+    """Whether a worker with this many blocks and rollouts should get another block, so that no thread is idle."""
     return blocks < 2 or (rollouts < 2 * threads and blocks < MOST_BLOCKS)
 
 
 def power_of_two(number: int) -> int:
-    """The largest that is not above a number."""
+    """The largest power of two up to a number."""
     return 1 << (number.bit_length() - 1)
 
 
 def put_together(batch: Batch, parts: list[tuple[Block, Rollouts]]) -> Rollouts:
-    """All blocks as one."""
+    """All blocks as one result."""
     by_start: dict[int, dict[tuple[int, ...], Rollouts]] = {}
     for block, rollouts in parts:
         by_start.setdefault(block.start, {})[block.signs] = rollouts
     return join([_join_signs(batch, by_start[start]) for start in sorted(by_start)])
 
 
-def _join_signs(batch: Batch, found: dict[tuple[int, ...], Rollouts]) -> Rollouts:
-    """A block as it is, or one direction from its single rollouts, as `assemble` has it."""
-    if batch.signs in found:
-        return found[batch.signs]
-    parts = [found[sign,] for sign in batch.signs]
+def _join_signs(batch: Batch, by_signs: dict[tuple[int, ...], Rollouts]) -> Rollouts:
+    """A block unchanged, or one direction from its single rollouts, as in `assemble`."""
+    if batch.signs in by_signs:
+        return by_signs[batch.signs]
+    parts = [by_signs[sign,] for sign in batch.signs]
     rewards, steps = np.hstack([part.rewards for part in parts]), np.hstack([part.steps for part in parts])
     moments = merge_tree(stack([part.moments for part in parts]))
     if not np.isfinite(rewards).all():  # D3
@@ -118,7 +118,7 @@ def _join_signs(batch: Batch, found: dict[tuple[int, ...], Rollouts]) -> Rollout
 
 
 def pack(rollouts: Rollouts, gather: bool) -> bytes:
-    """The bare numbers, eight bytes each."""
+    """The numbers only, eight bytes each."""
     m = rollouts.moments
     arrays = [rollouts.rewards, rollouts.steps, *((m.count, m.mean, m.m2) if gather else ())]
     return b"".join(np.asarray(array).tobytes() for array in arrays)
@@ -141,8 +141,8 @@ def unpack(content: bytes, block: Block, n: int, gather: bool) -> Rollouts:
 
 
 class Worker:
-    """A process on some node with a task for each of its threads. A mistake is returned, not raised: it then arrives as
-    it is, without the traceback that Ray puts around it."""
+    """A process on some node with one task per thread. An ArsError is returned, not raised, so that Ray does not wrap
+    it in a traceback."""
 
     _executor: SerialExecutor | ThreadExecutor
 
@@ -154,7 +154,7 @@ class Worker:
         table: tuple[int, int],
         numbers: NDArray[np.float64] | None,
     ) -> dict[str, str] | ArsError:
-        """Make the tasks; what this node's results depend on."""
+        """Create the tasks; returns the versions that this node's results depend on."""
         prepare_node(path)
         if numbers is not None:
             keep_table(*table, numbers)
@@ -177,19 +177,19 @@ class Worker:
 
 @dataclass(eq=False)
 class Slot:
-    """A place for a worker: a node with all its CPUs, or one CPU of it."""
+    """A place for a worker: a node with all its CPUs, or one of its CPUs."""
 
     node: str
     threads: int
     actor: Any = None
     ready: bool = False
-    blocks: int = 0  # that it has
+    blocks: int = 0  # assigned to it
     rollouts: int = 0  # in these blocks
     failures: int = 0  # to start, in a row
 
 
 class RayExecutor:
-    """One actor per node with a thread for each CPU where the task runs without the GIL, else one actor per CPU."""
+    """One actor per node with one thread per CPU if the task releases the GIL, otherwise one actor per CPU."""
 
     def __init__(self, factory: TaskFactory, workers: int, address: str | None) -> None:
         self._factory, self._name, self._with_threads = factory, factory.name, factory.releases_gil
@@ -225,7 +225,7 @@ class RayExecutor:
         return replace(put_together(batch, parts), wire=(sent, sum(map(len, work.results.values()))))
 
     def _hand_out(self, work: "_BatchUnderWay") -> None:
-        """A block for every worker that has none, then more for those that could use more."""
+        """Give every idle worker a block, then more to those that need more."""
         ready = [slot for slot in self._slots.values() if slot.ready]
         for slot in ready:
             if work.blocks and not slot.blocks:
@@ -244,7 +244,7 @@ class RayExecutor:
         work.sent += len(pickle.dumps(tuple(block)))
 
     def _take(self, call: Any, work: "_BatchUnderWay") -> None:
-        """What a call brought: a result, a worker that is ready, a mistake of the task's, or a death."""
+        """Handle a finished call: a result, a worker that is ready, an error of the task, or a death."""
         slot, block = work.running.pop(call, None) or (self._starting.pop(call), None)
         if block is not None:
             slot.blocks -= 1
@@ -261,7 +261,7 @@ class RayExecutor:
                 work.deaths[block] += 1
                 if work.deaths[block] >= MOST_DEATHS:
                     raise WorkerError(
-                        f"Workers of {self._name} died {MOST_DEATHS} times while they ran direction {block.start}: "
+                        f"Workers of {self._name} died {MOST_DEATHS} times while running direction {block.start}: "
                         f"{work.trouble}"
                     ) from error
             return
@@ -274,7 +274,7 @@ class RayExecutor:
             slot.ready, slot.failures = True, 0
 
     def _follow_nodes(self) -> None:
-        """A slot for every node or CPU there is now."""
+        """Have one slot for every current node or CPU."""
         wanted = {
             (node, index): cpus if self._with_threads else 1
             for node, cpus in nodes().items()
@@ -291,7 +291,7 @@ class RayExecutor:
         where = on_node(slot.node)
         table = None
         if self._table[1]:
-            if slot.node not in self._tables:  # drawn there, so that it need not be sent
+            if slot.node not in self._tables:  # drawn on the node instead of being sent there
                 draw = ray.remote(draw_table).options(num_cpus=0, scheduling_strategy=where)
                 self._tables[slot.node] = draw.remote(*self._table)
             table = self._tables[slot.node]
@@ -302,12 +302,12 @@ class RayExecutor:
         self._starting[slot.actor.start.remote(sys.path, self._factory, threads, self._table, table)] = slot
 
     def _replace(self, slot: Slot, *, failed_to_start: bool) -> None:
-        """A new worker for one that died, unless that has happened already, its node is gone, or it never starts."""
+        """Replace a worker that died, unless it was replaced already, its node is gone, or it never starts."""
         if not slot.ready and not failed_to_start:
             return
         slot.ready = False
         slot.failures += failed_to_start
-        kill(slot.actor)  # it may only be out of reach
+        kill(slot.actor)  # it may be alive but unreachable
         self._follow_nodes()
         if slot in self._slots.values() and slot.failures < MOST_DEATHS:
             self._start(slot)
@@ -325,14 +325,14 @@ class RayExecutor:
 
 
 class _BatchUnderWay:
-    """What is left of a batch, who runs what, and what has come back."""
+    """The progress of a batch: blocks left, running calls, and results."""
 
     def __init__(self, blocks: BlockScheduler, payload: Any) -> None:
         self.blocks, self.payload = blocks, payload
         self.running: dict[Any, tuple[Slot, Block]] = {}
         self.results: dict[Block, bytes] = {}
         self.deaths: Counter[Block] = Counter()  # of workers, by the block that they ran
-        self.nodes: set[str] = set()  # that the batch went to
+        self.nodes: set[str] = set()  # that received the batch
         self.sent = 0  # bytes, besides the batch
         self.trouble = ""
 
@@ -343,5 +343,5 @@ def _check_versions(theirs: dict[str, str]) -> None:
         if theirs.get(name) != version:
             raise WorkerError(
                 f"A node of the cluster has {name} {theirs.get(name)} and this one has {version}: "
-                "the same versions everywhere give the same bits."
+                "install the same versions everywhere, so that the bits agree."
             )

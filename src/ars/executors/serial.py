@@ -1,4 +1,4 @@
-"""One worker: the caller."""
+"""One worker: the calling thread."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Threads with a task object each: for tasks whose rollouts run without the GIL."""
+"""Threads with one task object each, for tasks whose rollouts release the GIL."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from ars.tasks import Rollout, Task
 
 
 class ThreadExecutor:
-    """Rollouts are handed out one by one, so that short and long episodes balance."""
+    """Threads take rollouts one by one, which balances short and long episodes."""
 
     def __init__(self, factory: Callable[[], Task], workers: int) -> None:
         self._idle: SimpleQueue[Task] = SimpleQueue()

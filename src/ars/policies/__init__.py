@@ -1,7 +1,7 @@
-"""Any policy by its file, its run folder or its name; the trained ones of this folder come with the package.
+"""Opening a policy by its file, run folder or name; the trained policies in this folder come with the package.
 
-TASK.npz is the best found for a task, TASK-WORD.npz another gait. Where they come from and what they reach stands in
-README.md beside them; `ars evaluate TASK` measures it again.
+TASK.npz is the best one found for a task, TASK-WORD.npz another gait. README.md in this folder documents their origin
+and rewards; `ars evaluate TASK` measures the rewards again.
 """
 
 from pathlib import Path
@@ -15,12 +15,12 @@ FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """Every policy that comes with the package, by name: a task's own first, then its other gaits."""
+    """The names of all policies that come with the package."""
     return sorted(path.stem for path in FOLDER.glob("*.npz"))
 
 
 def shipped(name: str) -> Path:
-    """The file of such a policy, `Hopper-v1` or `Swimmer-v1-seed237`."""
+    """The file of a policy that comes with the package, such as `Hopper-v1` or `Swimmer-v1-seed237`."""
     there = names()
     if name in there:
         return FOLDER / f"{name}.npz"
@@ -33,34 +33,34 @@ def shipped(name: str) -> Path:
 
 
 def open_policy(what: str | Path, task: str | None = None, *, statistics: str | Path | None = None) -> LinearPolicy:
-    """A policy of any origin: our .npz, a run folder (its best), the authors' .npz, sb3-contrib's .zip, or the name of
-    one that comes with ars. `task` names what a foreign policy is for; `statistics` is a .zip's VecNormalize file."""
+    """A policy from our .npz, a run folder (its best), the authors' .npz, sb3-contrib's .zip, or the name of one that
+    comes with ars. `task` is the task of a foreign policy; `statistics` is the VecNormalize file of a .zip."""
     path = policy_file(what)
     if foreign_format(path):
-        from ars.interop.imports import import_policy  # only now: the reader of pickles is not needed for our own files
+        from ars.interop.imports import import_policy  # not needed for our own files
 
         return import_policy(path, task, statistics=statistics)
     if statistics is not None:
-        raise SettingError(f"{statistics} cannot go with {what}, which has its statistics inside: leave it out.")
+        raise SettingError(f"statistics = {statistics} cannot be used with {what}, which contains its own: omit it.")
     return LinearPolicy.load(path)
 
 
 def notes_of(policy: LinearPolicy) -> list[str]:
-    """What differs from the original of an imported policy; nothing for one of our own."""
+    """How an imported policy differs from the original; empty for our own policies."""
     imported = policy.task.get("imported")
     notes = imported.get("notes") if isinstance(imported, dict) else None
     return [one_line(Exception(note)) for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
 
 
 def policy_file(what: str | Path) -> Path:
-    """The file that is meant."""
+    """The file of a policy."""
     path = Path(what)
     try:
         if path.is_dir():
             return _of_run(path)
         if path.exists():
             return path
-    except OSError:  # no name that a file can have
+    except OSError:  # not a valid file name
         pass
     return shipped(str(what))
 

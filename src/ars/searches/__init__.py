@@ -1,8 +1,8 @@
 """Searches over the matrix M of a linear policy: one file per search, and one line in SEARCHES.
 
-A search is a frozen dataclass of settings with the members of `Search`. All that changes lies in named arrays, so that
-a checkpoint holds any search and any worker makes any candidate. Heavy imports belong inside the methods: the command
-line reads the settings of every search for its help.
+A search is a frozen dataclass of settings with the members of `Search`. Everything that changes is in named arrays, so
+that a checkpoint can hold any search and any worker can make any candidate. Heavy imports belong inside the methods,
+because the command line loads every search for its help.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,12 +30,12 @@ DEFAULT = "ars"
 
 
 class Search(Protocol):
-    """What the training loop asks of a search; its fields are declared by `ars.settings.setting`."""
+    """What the training loop needs from a search; its fields are declared by `ars.settings.setting`."""
 
     signs: ClassVar[tuple[int, ...]]  # the rollouts of each direction: (+1, −1), or (+1,) for one-sided searches
 
     def initial(self, shape: tuple[int, int]) -> "Params":
-        """The parameters before the first iteration; names and shapes stay the same from then on."""
+        """The parameters before the first iteration; their names and shapes never change."""
 
     def size(self, params: "Params") -> int:
         """Directions of the next iteration."""
@@ -47,11 +47,11 @@ class Search(Protocol):
         self, params: "Params", deltas: "Sequence[FloatArray]", rewards: "FloatArray"
     ) -> "tuple[Params, Telemetry]":
         """The next parameters, and numbers for the record. Pure. rewards: (size, len(signs)), NaN where a rollout was
-        not finite; the others of that direction then do not count either (D3). At least one direction is finite.
-        deltas[k] is drawn when it is asked for."""
+        not finite; the whole direction is then ignored (D3). At least one direction is finite. deltas[k] is drawn on
+        access."""
 
     def label(self, normalise: bool) -> str:
-        """What people call it, in titles and names of runs: V2-t."""
+        """Its usual name, for titles and names of runs: V2-t."""
 
 
 @cache

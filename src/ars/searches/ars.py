@@ -1,7 +1,7 @@
 """Augmented random search and, without its augmentations, basic random search: Algorithms 1 and 2 of the paper.
 
 The arithmetic is in ars/algorithm.py. BRS, V1, V1-t, V2 and V2-t are values of this class, with states normalised or
-not; normalisation itself (section 3.2) belongs to the configuration, because it works with any search.
+not; normalisation (section 3.2) belongs to the configuration, because it works with any search.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class ARS:
 
     signs: ClassVar[tuple[int, ...]] = (+1, -1)
 
-    alpha: float = setting(0.02, help="Step-size.", above=0, shrink=True)
+    alpha: float = setting(0.02, help="Step size.", above=0, shrink=True)
     nu: float = setting(0.03, help="Standard deviation of the exploration noise.", above=0, shrink=True)
     N: int = setting(8, help="Directions sampled per iteration.", least=1, most=10**6)
     b: int = setting(None, help="Top-performing directions used; all N if not given.", least=1, most=10**6)
