@@ -1,1 +1,1 @@
-"""Many runs: what to run, running it side by side, and sweeps."""
+"""Many runs: their specifications, running them in parallel, and sweeps."""

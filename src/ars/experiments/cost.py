@@ -1,4 +1,4 @@
-"""What runs will cost on this machine, said before they start: from a short measurement."""
+"""An estimate of what runs will cost on this machine, from a short measurement before they start."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -18,13 +18,13 @@ from ars.tasks import make
 from ars.workers import run_many
 
 SECONDS = 0.3  # of measurement per task
-FAILING = 1.0  # seconds per episode of an environment that fails: its runs will report why
-PATIENCE = 60.0  # seconds; an environment that does not answer by then counts as one that fails
+FAILING = 1.0  # seconds per episode assumed for an environment that fails: its runs will report why
+PATIENCE = 60.0  # seconds; a slower environment counts as one that fails
 
 
 def seconds_per_episode(task: str) -> float:
-    """Of an episode to the horizon on one core, as long as the robot hardly moves: one that runs costs a little more,
-    and one that falls early less."""
+    """Seconds for an episode to the horizon on one core, for a robot that hardly moves; one that runs costs a little
+    more, and one that falls early less."""
     with suppress(ArsError), closing(make(task)) as made:
         search = ARS(nu=0.01)
         params = search.initial((made.p, made.n))
@@ -40,23 +40,22 @@ def seconds_per_episode(task: str) -> float:
     return FAILING
 
 
-def costs(plans: Iterable[RunSpec]) -> dict[RunSpec, float]:
+def costs(specs: Iterable[RunSpec]) -> dict[RunSpec, float]:
     """Seconds of one core for each run, if every episode lasts to the horizon and no threshold is reached."""
     speeds: dict[str, float] = {}
-    found = {}
-    for one in plans:
-        if one.task not in speeds:
-            speeds[one.task] = seconds_per_episode(one.task) if robot_of(one.task) else _apart(one.task)
-        config = one.config
-        per_iteration = len(config.search.signs) * config.search.size(config.search.initial((1, 1)))
-        evaluations = -(-one.episodes // per_iteration) // config.eval_every if config.eval_every else 0
-        evaluated = evaluations * config.eval_episodes
-        found[one] = (one.episodes + evaluated) * speeds[one.task]
-    return found
+    seconds = {}
+    for spec in specs:
+        if spec.task not in speeds:
+            speeds[spec.task] = seconds_per_episode(spec.task) if robot_of(spec.task) else _measure_apart(spec.task)
+        config = spec.config
+        iterations = -(-spec.episodes // spec.episodes_per_iteration)
+        evaluations = iterations // config.eval_every if config.eval_every else 0
+        seconds[spec] = (spec.episodes + evaluations * config.eval_episodes) * speeds[spec.task]
+    return seconds
 
 
 def remaining_cost(costs: Mapping[RunSpec, float], curves: Iterable[Curve]) -> dict[RunSpec, float]:
-    """Without what runs under way have done."""
+    """The costs without what unfinished runs have already done."""
     done: dict[tuple[str, int], int] = {}
     for curve in curves:
         key = curve.identity, curve.eval_episodes
@@ -67,14 +66,14 @@ def remaining_cost(costs: Mapping[RunSpec, float], curves: Iterable[Curve]) -> d
     }
 
 
-def _apart(task: str) -> float:
-    """The same in a process of its own: an environment of the user's may hang, or take the process down with it."""
-    for _, found in run_many(seconds_per_episode, [task], workers=1, seconds=PATIENCE):
-        if isinstance(found, float):
-            return found
+def _measure_apart(task: str) -> float:
+    """The same in a separate process: a user's environment may hang or crash it."""
+    for _, result in run_many(seconds_per_episode, [task], workers=1, seconds=PATIENCE):
+        if isinstance(result, float):
+            return result
     return FAILING
 
 
 def on_cores(seconds: Collection[float], cores: int) -> float:
-    """Of runs side by side: one thread each, so that the longest is the least."""
+    """Seconds for parallel runs with one thread each: at least those of the longest run."""
     return max(sum(seconds) / cores, max(seconds, default=0.0))

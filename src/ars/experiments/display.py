@@ -1,4 +1,4 @@
-"""One display for many runs: how many are done, what each is doing, and the time left."""
+"""A display for many runs: how many are done, the progress of each, and the time left."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from ars.experiments.run_specs import RunSpec
 from ars.searches import search_settings
 from ars.timing import duration
 
-COLUMNS = (  # in a narrow terminal the end of a name goes first, and the time left never
+COLUMNS = (  # a narrow terminal cuts off the ends of names, never the time left
     TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
     BarColumn(bar_width=14),
     TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True)),
@@ -29,15 +29,15 @@ class Display(Protocol):
 
 
 class _Progress:
-    """How much is done, weighted by what the runs cost, and how long the rest will take at the speed so far."""
+    """The share done, weighted by the costs of the runs, and the time left at the speed so far."""
 
     def __init__(self, costs: Mapping[RunSpec, float]) -> None:
         self.costs, self.started = costs, time.monotonic()
         self.ended: set[RunSpec] = set()
-        self.first: dict[RunSpec, float] = {}  # what a run that continues had done before
+        self.first: dict[RunSpec, float] = {}  # what continued runs had done before
 
     def left(self, shares: Mapping[RunSpec, float]) -> tuple[float, str]:
-        """(share of all, time left in words)."""
+        """(share done, time left as text)."""
         for spec, share in shares.items():
             self.first.setdefault(spec, share)
         running = {spec: share for spec, share in shares.items() if spec not in self.ended}
@@ -51,7 +51,7 @@ class _Progress:
 
 
 class _Lines:
-    """For a log file: a line for each run that ends."""
+    """For a log file: one line per run that ends."""
 
     def __init__(self, work: _Progress, console: Console) -> None:
         self._work, self._console = work, console
@@ -59,16 +59,16 @@ class _Lines:
 
     def watch(self, shares: dict[RunSpec, float]) -> None:
         self._shares = shares
-        self._work.left(shares)  # so that it sees how far each run was in the beginning
+        self._work.left(shares)  # notes how far each run was at its start
 
     def ended(self, outcome: Outcome) -> None:
         self._work.ended.add(outcome.spec)
         count, left = f"{len(self._work.ended)} of {len(self._work.costs)}", self._work.left(self._shares)[1]
-        _say(self._console, f"{count}: {sentence(outcome)} ({left})")
+        _print(self._console, f"{count}: {sentence(outcome)} ({left})")
 
 
 class _Bars:
-    """For a terminal: a bar for all, and one for each run under way."""
+    """For a terminal: one bar for all runs, and one for each that is running."""
 
     def __init__(self, work: _Progress, bars: Progress) -> None:
         self._work, self._bars = work, bars
@@ -91,7 +91,7 @@ class _Bars:
         if outcome.spec in self._each:
             self._bars.remove_task(self._each.pop(outcome.spec))
         self.watch({spec: share for spec, share in self._shares.items() if spec != outcome.spec})
-        _say(self._bars.console, sentence(outcome))
+        _print(self._bars.console, sentence(outcome))
 
 
 class _Quiet:
@@ -103,19 +103,19 @@ class _Quiet:
 
 
 def _label(spec: RunSpec) -> str:
-    """Most telling first."""
+    """The most important part first."""
     config = spec.config
     values = ", ".join(f"{name} {value:g}" for name, value in search_settings(config.search).items())
     return f"{config.task} {config.label} {config.seed}: {values}"
 
 
-def _say(console: Console, text: str) -> None:
-    """As it is: an environment's error may hold what Rich takes for markup."""
+def _print(console: Console, text: str) -> None:
+    """Verbatim: an environment's error may contain what Rich takes for markup."""
     console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def sentence(outcome: Outcome) -> str:
-    """What became of a run, in one line."""
+    """The outcome of a run, on one line."""
     if outcome.curve is None:
         return f"{outcome.spec.name}: FAILED: {outcome.failure}"
     curve = outcome.curve
@@ -125,7 +125,7 @@ def sentence(outcome: Outcome) -> str:
 
 @contextmanager
 def display(costs: Mapping[RunSpec, float], *, quiet: bool = False) -> Iterator[Display]:
-    """The display that suits where the output goes."""
+    """The display that suits the kind of output."""
     console = Console(stderr=True)
     work = _Progress(costs)
     if quiet:
@@ -147,8 +147,8 @@ def run_with_display(
     known: Mapping[RunSpec, float] | None = None,
     quiet: bool = False,
 ) -> list[Outcome]:
-    """Run what is not done yet, and show it; an interruption leaves everything saved. `known` are the costs, if they
-    were measured before."""
+    """Run what is not done yet, and show the progress; an interruption saves everything. `known` are the costs, if they
+    have been measured."""
     todo = to_do(jobs)
     if not todo:
         return []
@@ -156,7 +156,7 @@ def run_with_display(
     weights = costs(specs) if known is None else {spec: known[spec] for spec in specs}
     outcomes = []
     with display(weights, quiet=quiet) as shown:
-        watch = shown.watch if executor == "local" else None  # Ray does not tell which of them wait for a CPU
+        watch = shown.watch if executor == "local" else None  # Ray does not report which runs wait for a CPU
         ended = run_all(todo, workers=workers, executor=executor, address=address, watch=watch, minutes=minutes)
         with closing(ended):
             for outcome in ended:

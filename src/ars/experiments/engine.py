@@ -1,7 +1,7 @@
-"""Many runs at once, one single-threaded run per core (or over Ray): resumable, and one failure ends one run only.
+"""Many runs in parallel, one single-threaded run per core (or on Ray), which can be resumed and fail independently.
 
-Each run has a process of its own, a run folder, and, as soon as it stops for whatever reason, its curve in one small
-file. The parent only watches, so that killing it at any moment loses nothing.
+Each run has its own process, a run folder and, once it stops for any reason, its curve in a small file. The parent only
+watches, so killing it at any moment loses nothing.
 """
 
 import math
@@ -22,11 +22,11 @@ from ars.workers import run_many
 
 @dataclass(frozen=True)
 class Job:
-    """A run and where its files go: what a worker gets."""
+    """A run and the folders of its files."""
 
     spec: RunSpec
     runs: Path  # run folders
-    curves: Path  # small files
+    curves: Path  # curve files
 
     @property
     def folder(self) -> Path:
@@ -34,7 +34,7 @@ class Job:
 
     @property
     def kept(self) -> Path:
-        """Where a run that was left unfinished is kept beside the results, for others to go on from."""
+        """The copy of an unfinished run next to the results, from which others can continue it."""
         return self.curves.parent / "unfinished" / self.spec.name
 
     @property
@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: its curve, or the sentence why there is none."""
+    """The outcome of a run: its curve, or the reason why there is none."""
 
     spec: RunSpec
     curve: Curve | None
@@ -52,19 +52,19 @@ class Outcome:
 
 
 def to_do(jobs: Sequence[Job]) -> list[Job]:
-    """Without those whose curve is there and says enough."""
+    """The jobs without a sufficient curve."""
     return [job for job in jobs if not _done(job)]
 
 
 def _done(job: Job) -> bool:
-    with suppress(ArsError):  # a damaged file says nothing
+    with suppress(ArsError):  # ignore a damaged file
         return job.file.exists() and job.spec.met_by(load(job.file))
     return False
 
 
 def collect(runs: Path, curves: Path) -> list[str]:
-    """Small files of the run folders that have gone further than theirs, which may be under way, and beside them the
-    folders that are not at their end, for others to go on from; a sentence for each folder that cannot be read."""
+    """Update the curve files from the run folders, which may be in use, and copy unfinished run folders next to the
+    results, so that others can continue them; returns a message for each folder that cannot be read."""
     problems = []
     for folder in sorted(path.parent for path in runs.glob("*/config.json")):
         try:
@@ -76,30 +76,30 @@ def collect(runs: Path, curves: Path) -> list[str]:
         except ArsError as error:
             problems.append(str(error))
         except (OSError, shutil.Error) as error:
-            problems.append(f"Cannot keep {folder} beside the results: {one_line(error)}.")
+            problems.append(f"Cannot copy {folder} next to the results: {one_line(error)}.")
     return problems
 
 
 def _keep_unfinished(folder: Path, curve: Curve, known: Curve, kept: Path) -> None:
-    """A copy of a run folder that is not at its end, instead of one that is not as far; none if it is."""
-    place = kept / folder.name
+    """Keep a copy of an unfinished run folder, unless there is one as long; delete the copy of a finished run."""
+    target = kept / folder.name
     if known.status != "unfinished":
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)
         return
     with suppress(ArsError):
-        if from_run(place).iterations >= curve.iterations:
+        if from_run(target).iterations >= curve.iterations:
             return
     copy = kept / f".{folder.name}.{os.getpid()}.tmp"
     copy.mkdir(parents=True, exist_ok=True)
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
     for path in sorted(files, key=lambda path: path.name == "records.jsonl"):  # last: never behind the checkpoint
         shutil.copyfile(path, copy / path.name)
-    shutil.rmtree(place, ignore_errors=True)
-    copy.rename(place)
+    shutil.rmtree(target, ignore_errors=True)
+    copy.rename(target)
 
 
 def run(job: Job) -> str:
-    """Train or continue one run to its end; a sentence if it failed. Runs in the worker."""
+    """Train or continue one run to its end, in a worker; returns why it failed, or ""."""
     from ars.sessions import new_session, resume_session
 
     spec = job.spec
@@ -110,7 +110,7 @@ def run(job: Job) -> str:
         else:
             session = new_session(spec.task, spec.settings(), workers=1, stop=spec.stop, out=job.folder)
         status = None
-        with closing(session.records()) as records:  # closing: an interruption saves the run
+        with closing(session.records()) as records:  # closing it after an interruption saves the run
             if session.config != spec.config:
                 return f"{job.folder} holds a run with other settings: remove it, or choose another folder."
             try:
@@ -122,17 +122,17 @@ def run(job: Job) -> str:
     except ArsError as error:
         if isinstance(error, FileError) and job.kept.is_dir():
             return (
-                f"{error} If it is damaged: without {job.folder} the run goes on from {job.kept}, without both "
-                "from the beginning."
+                f"{error} If it is damaged, remove {job.folder} to continue from {job.kept}, or both to start from "
+                "the beginning."
             )
         return str(error)
     except (OSError, shutil.Error) as error:
-        return f"Cannot keep the run in {job.folder}: {one_line(error)}."
+        return f"Cannot store the run in {job.folder}: {one_line(error)}."
     return ""
 
 
 def _take_over(job: Job) -> None:
-    """Go on from a run that was kept unfinished; its copy appears as a whole."""
+    """Continue from the copy of an unfinished run, if there is one; the new folder appears atomically."""
     if not job.kept.is_dir() or job.folder.exists():
         return
     job.runs.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ def _take_over(job: Job) -> None:
 
 
 def _keep_curve(job: Job) -> None:
-    """Of a run that did not come to its end: what it has spent is part of the cost."""
+    """Save the curve of a run that did not finish: what it has spent is part of the cost."""
     with suppress(ArsError, OSError):
         curve = from_run(job.folder)
         if curve.iterations and curve.identity == job.spec.identity:
@@ -164,16 +164,16 @@ def run_all(
     watch: Callable[[dict[RunSpec, float]], None] | None = None,
     minutes: float | None = None,
 ) -> Generator[Outcome, None, None]:
-    """Outcomes as the runs end; `watch` gets the share done of each run under way. Over Ray, the nodes must share the
+    """Yield outcomes as runs end; `watch` gets the share done of each current run. With Ray, the nodes must share the
     folders.
 
-    After `minutes`, or when the iterator is closed, the runs under way are saved and stop.
+    After `minutes`, or when the iterator is closed, the current runs are saved and stopped.
     """
     _make_folders(jobs)
 
-    def poll(under_way: list[int]) -> None:
+    def poll(running: list[int]) -> None:
         if watch:
-            watch({jobs[i].spec: share_done(jobs[i]) for i in under_way})
+            watch({jobs[i].spec: share_done(jobs[i]) for i in running})
 
     left = dict(enumerate(jobs))
     seconds = math.inf if minutes is None else 60 * minutes
@@ -189,10 +189,10 @@ def run_all(
 
 
 def _outcome(job: Job, result: str | ArsError) -> Outcome:
-    """`result` is what `run` returned, or why it did not."""
+    """`result` is what `run` returned, or why it did not return."""
     failure = str(result)
     if isinstance(result, WorkerError):
-        failure += " What it did is saved: the same command continues it."
+        failure += " Its progress is saved: the same command continues it."
     if not failure:
         try:
             return Outcome(job.spec, load(job.file))
@@ -203,6 +203,6 @@ def _outcome(job: Job, result: str | ArsError) -> Outcome:
 
 
 def share_done(job: Job) -> float:
-    """From the last line of a run's records, read while they are written."""
+    """The share done, from the last line of a run's records, which may be in use."""
     record = last_record(job.folder / "records.jsonl")
     return min(1.0, record["episodes"] / job.spec.episodes) if record else 0.0

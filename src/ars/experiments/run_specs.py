@@ -1,8 +1,8 @@
-"""A run that an experiment asks for: its configuration, where it ends, its name, and whether a curve that is there
-already will do."""
+"""A run that an experiment needs: its configuration, its end, its name, and whether an existing curve suffices."""
 
 import math
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from ars.searches import Search, search_name
 from ars.settings import own_fields
 from ars.stopping import Stop
 
-# Episodes after which a run of the reproduction ends, whatever it reached: "not reached" is a result.
+# Episodes after which a run of the reproduction ends in any case: "not reached" is a result.
 CAPS = {
     "Swimmer": 500,
     "Hopper": 8000,
@@ -26,11 +26,11 @@ CAPS = {
     "Humanoid": 300_000,
 }
 EVAL_EVERY, EVAL_EPISODES = 10, 100  # the paper's protocol
-FEW_EVAL_EPISODES = 10  # for many seeds or many grid points, where evaluations would cost more than training
+FEW_EVAL_EPISODES = 10  # for many seeds or grid points, where 100 would cost more than training
 
 
 def run_name(config: Config, also: Iterable[str] = ()) -> str:
-    """Of a run's folder and its small file; `also` names shared settings that tell it from others."""
+    """The name of a run's folder and curve file; `also` are shared settings that belong to the name."""
     values = [f"{f.name}{getattr(config.search, f.name)!r}" for f in own_fields(config.search) if f.metadata["named"]]
     values += [f"{name}{getattr(config, name)!r}" for name in also]
     few = "" if config.eval_episodes == EVAL_EPISODES else f"-eval{config.eval_episodes}"
@@ -39,7 +39,7 @@ def run_name(config: Config, also: Iterable[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run, single-threaded; `until` ends it at a threshold, where only the way there matters."""
+    """One single-threaded run; `until` ends it at a threshold, if only the way there matters."""
 
     config: Config
     episodes: int
@@ -52,34 +52,40 @@ class RunSpec:
 
     @property
     def name(self) -> str:
-        """Of its folder and its file; another run has another name."""
+        """The name of its folder and curve file, unique to this run."""
         return run_name(self.config, self.also)
 
     @property
     def identity(self) -> str:
-        """As of Curve: what decides the training."""
+        """What determines the training, as Curve.identity."""
         config = self.config
         return identity(search_name(config.search), config.task, config.seed, curve_settings(config))
+
+    @property
+    def episodes_per_iteration(self) -> int:
+        """Training rollouts of the first iteration."""
+        search = self.config.search
+        return len(search.signs) * search.size(search.initial((1, 1)))
 
     @property
     def stop(self) -> Stop:
         return Stop(episodes=self.episodes, until=self.until)
 
     def settings(self) -> dict[str, Any]:
-        """Everything that `ars.train` needs to make this run."""
+        """The settings of this run for `ars.train`."""
         return {"search": self.config.search, **{name: getattr(self.config, name) for name in shared_settings()}}
 
     def folder(self, runs: Path) -> Path:
         return runs / self.name
 
     def met_by(self, curve: Curve) -> bool:
-        """Whether the curve has all that is asked for."""
+        """Whether the curve has everything that this run needs."""
         if curve.identity != self.identity or curve.eval_episodes < self.config.eval_episodes:
             return False
         return curve.settled(math.inf if self.until is None else self.until, self.episodes)
 
     def includes(self, other: "RunSpec") -> bool:
-        """Whether its curve will also meet the other."""
+        """Whether its curve will also be enough for the other run."""
         if self == other or self.until is not None or _with_one_episode(self) != _with_one_episode(other):
             return False
         return self.episodes >= other.episodes and self.config.eval_episodes >= other.config.eval_episodes
@@ -93,7 +99,7 @@ def run_spec(
     task: str, seed: int, *, variant: str | None = None, search: str | Search | None = None,
     episodes: int | None = None, until: float | None = None, **settings: Any,
 ) -> RunSpec:  # fmt: skip
-    """A run by the paper's protocol: the task's preset with `settings` instead where given, to the task's cap."""
+    """A run by the paper's protocol: the task's preset, overridden by `settings`, up to the task's cap."""
     H, shift = task_defaults(task)
     config = make_config(
         task, search=search, variant=variant, seed=seed,
@@ -103,14 +109,12 @@ def run_spec(
 
 
 def to_threshold(task: str, seed: int, *, variant: str, **settings: Any) -> RunSpec:
-    """The same to the task's threshold only, with few rollouts per evaluation: for success rates."""
-    return run_spec(
-        task, seed, variant=variant, until=threshold(task), eval_episodes=FEW_EVAL_EPISODES, **settings
-    )  # fmt: skip
+    """The same up to the task's threshold, with few rollouts per evaluation, for success rates."""
+    return run_spec(task, seed, variant=variant, until=threshold(task), eval_episodes=FEW_EVAL_EPISODES, **settings)
 
 
 def missing(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[RunSpec]:
-    """The runs that no curve meets, each once, and none that another of them includes."""
+    """The runs for which no curve is enough, each once, without those that another of them includes."""
     there = by_identity(curves)
     todo = [one for one in dict.fromkeys(specs) if not any(one.met_by(c) for c in there.get(one.identity, ()))]
     full: dict[Config, list[RunSpec]] = {}
@@ -120,7 +124,7 @@ def missing(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[RunSpec]:
 
 
 def choose_curves(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Curve]:
-    """For each run a curve that meets it, or else the furthest; those without one are left out."""
+    """For each run a curve that is enough, or the longest; runs without a curve are left out."""
     there = by_identity(curves)
     wanted = {one.identity: one for one in specs}
     return [curve for run, one in wanted.items() for curve in fullest(there.get(run, ()), one.met_by)]
@@ -131,8 +135,5 @@ def task_defaults(task: str) -> tuple[int, float]:
     """H and the survival bonus of a task."""
     from ars.tasks import make
 
-    made = make(task)
-    try:
+    with closing(make(task)) as made:
         return made.H, made.survival_bonus
-    finally:
-        made.close()

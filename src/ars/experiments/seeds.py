@@ -1,4 +1,4 @@
-"""The paper's seeds: three fixed ones for tuning, and many others, drawn without repetition, for evaluation."""
+"""Seeds: the paper's three for tuning, and others, drawn without repetition, for evaluation."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ MASTER_SEED = 2018
 def draw_seeds(
     count: int, *, below: int = 10_000, master: int = MASTER_SEED, but: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """`count` distinct seeds from [0, below), none of them used for tuning or named in `but`; a smaller count gives the
-    beginning of a larger one."""
+    """`count` distinct seeds from [0, below), without those used for tuning or listed in `but`; a smaller count gives
+    the first of a larger one."""
     used = {*PAPER_SEEDS, *TRIAL_SEEDS, *but}
     whole_number("below", below, 10, 10**7)
     order = generator(Key(whole_number("master", master, 0), Stream.TEST, 0, below)).permutation(below)

@@ -1,7 +1,7 @@
-"""Seeds and grids of one task (`ars sweep`), and the choice of settings as table 1 makes it.
+"""Seeds and grids of one task (`ars sweep`), and the choice of settings as in table 1.
 
-What tuning cost is part of the result (the paper's conclusion): rollouts are counted, evaluations too, and the chosen
-point is measured on seeds that tuning has not seen.
+The cost of tuning is part of the result (the paper's conclusion): all rollouts are counted, evaluations too, and the
+chosen point is measured on seeds that were not used for tuning.
 """
 
 import csv
@@ -30,7 +30,7 @@ NOT_VARIED = ("seed", "eval_every", "eval_episodes", "noise", "table_size", "nor
 
 
 def axes_of(search: str) -> dict[str, type]:
-    """What a grid may vary: the numbers among the settings of a search, and among those that all share."""
+    """What a grid may vary: the numeric settings of a search, and those that all searches share."""
     own = own_fields(search_class(search))
     shared = [f for f in own_fields(Config) if f.name not in NOT_VARIED]
     return {f.name: f.type for f in (*own, *shared) if f.type in (int, float)}
@@ -39,11 +39,10 @@ def axes_of(search: str) -> dict[str, type]:
 def points(
     axes: Sequence[str], *, task: str, search: str = DEFAULT, variant: str | None = None
 ) -> list[dict[str, Any]]:
-    """The settings of each point of a grid: `alpha=0.01,0.02` for each axis that varies, or `paper` for the whole of
-    the robot's printed grid."""
+    """The settings of each point of a grid: `alpha=0.01,0.02` for each axis, or `paper` for the paper's grid."""
     if "paper" in axes:
         if len(axes) > 1:
-            raise SettingError("grid = paper is the whole grid: give it alone.")
+            raise SettingError("grid = paper is the whole grid and cannot be combined: give it alone.")
         if robot_of(task) is None or search != DEFAULT:
             raise SettingError(f"grid = paper needs one of the paper's robots and the search {DEFAULT}.")
         top = variant is None or variant.endswith("-t")
@@ -60,14 +59,14 @@ def points(
             kind, example = ("numbers", "0.01,0.02") if known[name] is float else ("whole numbers", "4,8")
             raise SettingError(f"grid = {axis!r} must list {kind}, for example {name}={example}.") from error
     every = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
-    if {"N", "b"} <= values.keys():  # as in the paper's grids: the combinations that there are
+    if {"N", "b"} <= values.keys():  # only valid combinations, as in the paper's grids
         every = [point for point in every if point["b"] <= point["N"]] or every
     return every
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every point of a grid on every seed; `goal` is the threshold, where there is one."""
+    """Every point of a grid on every seed; `goal` is the threshold, if there is one."""
 
     task: str
     seeds: Sequence[int]
@@ -79,7 +78,7 @@ class Sweep:
     folder: Path
 
     def specs(self) -> list[RunSpec]:
-        """Seed by seed, so that the first results span the grid."""
+        """All runs, seed by seed, so that the first results span the grid."""
         return list(dict.fromkeys(self._spec(point, seed) for seed in self.seeds for point in self.grid))
 
     def _spec(self, point: Mapping[str, Any], seed: int) -> RunSpec:
@@ -93,7 +92,7 @@ class Sweep:
         return [Job(spec, self.folder / "runs", self.folder / "curves") for spec in self.specs()]
 
     def results(self) -> tuple[list[Curve], list[str]]:
-        """Those of its runs that are there, up to its cap and threshold; a sentence for each file that is damaged."""
+        """The curves of its runs so far, up to its cap and threshold, and a message for each damaged file."""
         until = self.goal if self.until_goal else None
         curves, problems = load_all(self.folder / "curves")
         return [curve.up_to(self.episodes, until) for curve in choose_curves(self.specs(), curves)], problems
@@ -115,31 +114,25 @@ def make_sweep(
     out: Path | None = None,
     **settings: Any,
 ) -> Sweep:
-    """A sweep with the paper's values where none are given; `settings` are those of `ars.train`."""
+    """A sweep with the paper's values as defaults; `settings` are those of `ars.train`."""
     robot = robot_of(task)
     if episodes is None and robot is None:
-        raise SettingError(f"{task} has no cap of its own: give --episodes.")
+        raise SettingError(f"{task} has no default cap: give --episodes.")
     goal = paper_threshold(task) if threshold is None else finite_number("threshold", threshold)
     if until_threshold and goal is None:
-        raise SettingError(f"{task} has no threshold of its own: give --threshold.")
+        raise SettingError(f"{task} has no default threshold: give --threshold.")
     cap = whole_number("episodes", episodes, 1) if episodes is not None else CAPS[str(robot)]
     given = {name: value for name, value in settings.items() if value is not None}
     every = points(axes, task=task, search=given.get("search", DEFAULT), variant=given.get("variant"))
     folder = out or Path("runs") / f"sweep-{safe_name(task)}"
     made = Sweep(task, seeds, every, given, cap, goal, until_threshold, folder)
-    for spec in made.specs():  # a mistake in a point is reported before anything runs
-        config = spec.config
-        least = _episodes_of_iteration(config) * config.eval_every
+    for spec in made.specs():  # report an invalid point before anything runs
+        least = spec.episodes_per_iteration * spec.config.eval_every
         if cap < least:
             raise SettingError(
                 f"episodes = {cap} ends before the first evaluation of {spec.name}, which needs {least}."
             )
     return made
-
-
-def _episodes_of_iteration(config: Config) -> int:
-    """Of the first; known to the search alone."""
-    return len(config.search.signs) * config.search.size(config.search.initial((1, 1)))
 
 
 @dataclass(frozen=True)
@@ -154,10 +147,10 @@ class Row:
 
 
 def ranking(curves: Sequence[Curve], threshold: float | None, specs: Sequence[RunSpec]) -> list[Row]:
-    """The points of a grid, best first: least mean episodes to the threshold, then most seeds there, then reward.
+    """The points of a grid, best first: by mean episodes to the threshold, then seeds that reached it, then reward.
 
-    `specs` are the runs of all points on all seeds. One that is missing counts as one that never reached it, and a
-    point without any run comes last.
+    `specs` are the runs of all points on all seeds. A missing run counts as one that never reached the threshold, and a
+    point without any run is ranked last.
     """
     there = {curve.identity: curve for curve in curves}
     points: dict[tuple[tuple[str, Any], ...], list[Curve | None]] = {}
@@ -175,14 +168,14 @@ def ranking(curves: Sequence[Curve], threshold: float | None, specs: Sequence[Ru
 
 
 def _point(spec: RunSpec) -> tuple[tuple[str, Any], ...]:
-    """What tells a point from the others: the search's settings, and shared ones that are part of its name."""
+    """What identifies a point: the search's settings, and shared settings that are part of its name."""
     own = [f.name for f in own_fields(spec.config.search) if f.metadata["named"]]
     values = {**search_settings(spec.config.search), **{name: getattr(spec.config, name) for name in spec.also}}
     return tuple((name, value) for name, value in values.items() if name in own or name in spec.also)
 
 
 def rollouts(curves: Sequence[Curve]) -> tuple[int, int]:
-    """(of training, of evaluation) that these runs took."""
+    """The (training, evaluation) rollouts of these runs."""
     evaluated = sum(len(curve.rewards) * curve.eval_episodes for curve in curves)
     return sum(curve.episodes for curve in curves), evaluated
 
@@ -201,7 +194,7 @@ def table(rows: Sequence[Row]) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """What a sweep found: the points, best first, the rollouts that they took, and what went wrong."""
+    """The result of a sweep: the points, best first, their rollouts, and what went wrong."""
 
     rows: Sequence[Row]
     spent: tuple[int, int]
@@ -210,7 +203,7 @@ class Result:
 
 
 def run_sweep(sweep: Sweep, run: Run, *, name: str = "sweep.csv") -> Result:
-    """Run what is missing, and write the table of the points into the sweep's folder."""
+    """Run what is missing, and write the table of points into the sweep's folder."""
     outcomes = run(sweep.jobs())
     curves, problems = sweep.results()
     rows = ranking(curves, sweep.goal, sweep.specs())

@@ -1,7 +1,6 @@
-"""The linear quadratic regulator with unknown dynamics, section 4.3 of the paper.
+"""The linear quadratic regulator with unknown dynamics (section 4.3): the problem, and compiled loops over it.
 
-The problem is in problem.py; nominal control, LSPI and ARS on it in the files of their names; the comparison behind
-`ars lqr` in comparison.py.
+The methods and their comparison are in ars/experiments/lqr.
 """
 
 from ars.lqr.problem import Problem

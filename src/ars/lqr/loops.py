@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 SQRT2 = 2.0**0.5
-LARGEST_STATE = 1e50  # a rollout beyond it has diverged: further on, the variance of the rewards would overflow
+LARGEST_STATE = 1e50  # beyond it a rollout has diverged: the variance of larger rewards would overflow
 
 
 @njit(nogil=True, cache=True)

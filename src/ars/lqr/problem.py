@@ -20,8 +20,8 @@ from ars.settings import whole_number
 
 FloatArray = NDArray[np.float64]
 
-ROUNDING = 1e-10  # relative; a matrix this near to symmetric or semidefinite was meant to be so
-MOST_DOUBLINGS = 64  # a spectral radius below 1 in float64 needs fewer
+ROUNDING = 1e-10  # relative; a matrix this close to symmetric or semidefinite counts as such
+MOST_DOUBLINGS = 64  # any spectral radius below 1 in float64 needs fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Problem:
             raise SettingError("Q gives this system an optimal cost of 0, so no cost is relative to it: enlarge Q.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """On its way to a worker process: made anew there, so that its arrays are read-only again."""
+        """Construct it again when unpickled in a worker, so that its arrays are read-only there too."""
         return Problem, (self.A, self.B, self.Q, self.R)
 
     @property
@@ -87,10 +87,10 @@ class Problem:
         return spectral_radius(self._closed_loop(self._controller(K))) < 1
 
     def cost(self, K: ArrayLike, c: ArrayLike | None = None) -> float:
-        """The average cost of u = K x − c; infinite if K does not stabilise. c: (p,), 0 if left out."""
+        """The average cost of u = K x − c; infinite if K does not stabilise. c: (p,), by default 0."""
         K = self._controller(K)
         F = self._closed_loop(K)
-        if not spectral_radius(F) < 1:  # asked first: a Lyapunov equation has a solution for rho > 1 too
+        if not spectral_radius(F) < 1:  # checked first: the Lyapunov equation also has a solution for rho > 1
             return np.inf
         with np.errstate(over="ignore", invalid="ignore"):
             J = float(np.trace(_sum_of_powers(F, self.Q + K.T @ self.R @ K)))
@@ -147,7 +147,7 @@ class Problem:
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> "Problem":
-        """The inverse of to_dict; unknown or missing names are mistakes."""
+        """The inverse of to_dict; unknown and missing names are errors."""
         odd = sorted(set("ABQR").symmetric_difference(value))
         if odd:
             wrong = "missing" if odd[0] in "ABQR" else "unknown"
@@ -172,7 +172,7 @@ def spectral_radius(F: FloatArray) -> float:
 
 
 def solve_riccati(A: FloatArray, B: FloatArray, Q: FloatArray, R: FloatArray) -> FloatArray | None:
-    """P = Q + A'PA − A'PB (R + B'PB)^-1 B'PA, or None where no solution is found."""
+    """P = Q + A'PA − A'PB (R + B'PB)^-1 B'PA, or None if no solution is found."""
     from scipy.linalg import solve_discrete_are
 
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
@@ -180,7 +180,7 @@ def solve_riccati(A: FloatArray, B: FloatArray, Q: FloatArray, R: FloatArray) ->
     try:
         with np.errstate(all="ignore"):  # estimates can be many orders of magnitude apart
             P: FloatArray = solve_discrete_are(A, B, Q, R)
-    except (np.linalg.LinAlgError, ValueError):  # which of them depends on the step that fails
+    except (np.linalg.LinAlgError, ValueError):  # depending on the step that fails
         return None
     return P if np.isfinite(P).all() else None
 
@@ -191,9 +191,9 @@ def gain(A: FloatArray, B: FloatArray, R: FloatArray, P: FloatArray) -> FloatArr
 
 
 def _sum_of_powers(F: FloatArray, S: FloatArray) -> FloatArray:
-    """Σ_t F'^t S F^t, the solution of the discrete Lyapunov equation X = S + F'XF; twice the terms a turn.
+    """Σ_t F'^t S F^t, the solution of the discrete Lyapunov equation X = S + F'XF; each pass doubles the terms.
 
-    All terms are positive semidefinite, so this stays accurate where a linear solver does not: rho(F) near 1.
+    All terms are positive semidefinite, so this stays accurate for rho(F) near 1, where a linear solver does not.
     """
     for _ in range(MOST_DOUBLINGS):
         before, S = S, S + F.T @ S @ F
@@ -204,7 +204,7 @@ def _sum_of_powers(F: FloatArray, S: FloatArray) -> FloatArray:
 
 
 def _matrix(name: str, value: Any) -> FloatArray:
-    """A read-only copy as float64, or a sentence why not."""
+    """A read-only copy as float64, or SettingError."""
     try:
         given = np.asarray(value)
     except ValueError:
@@ -221,7 +221,7 @@ def _matrix(name: str, value: Any) -> FloatArray:
 
 
 def _semidefinite(name: str, S: FloatArray, *, strictly: bool) -> FloatArray:
-    """S made exactly symmetric, or a sentence why it is not symmetric positive (semi)definite."""
+    """S made exactly symmetric, or SettingError if it is not symmetric positive (semi)definite."""
     scale = float(np.abs(S).max())
     if not np.abs(S - S.T).max() <= ROUNDING * scale:
         raise SettingError(f"{name} is not symmetric.")
@@ -236,13 +236,13 @@ def _semidefinite(name: str, S: FloatArray, *, strictly: bool) -> FloatArray:
 
 
 def _check_stabilisable(A: FloatArray, B: FloatArray) -> None:
-    """The Hautus test: [lambda I − A, B] has full rank at every eigenvalue that control must move."""
+    """The Hautus test: [lambda I − A, B] must have full rank at every unstable eigenvalue."""
     n = len(A)
     for eigenvalue in np.linalg.eigvals(A):
         if abs(eigenvalue) >= 1 and np.linalg.matrix_rank(np.hstack([eigenvalue * np.eye(n) - A, B])) < n:
             raise SettingError(
-                f"No controller stabilises this A and B: the mode of A with the eigenvalue {eigenvalue:.4g} does not "
-                "react to u."
+                f"No controller stabilises this A and B: u does not affect the mode of A with the eigenvalue "
+                f"{eigenvalue:.4g}."
             )
 
 

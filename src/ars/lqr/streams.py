@@ -1,4 +1,4 @@
-"""What the random numbers of the LQR comparison are for; the rollouts of ARS have the streams of any training run."""
+"""The random streams of the LQR comparison; ARS uses the streams of any training run."""
 
 from enum import IntEnum
 from typing import cast
@@ -9,7 +9,7 @@ from ars.noise import Key, Stream, generator
 
 
 class LqrStream(IntEnum):
-    """Above those of ars.noise.Stream."""
+    """Numbers beyond those of ars.noise.Stream."""
 
     INSTANCE = 101  # random A and B
     TRIAL = 102  # the seed of each trial
@@ -24,5 +24,5 @@ def draw(seed: int, stream: LqrStream, j: int = 0, k: int = 0) -> np.random.Gene
 
 
 def trial_seed(seed: int, trial: int) -> int:
-    """The seed of one trial of a comparison: it stays the same when more trials are asked for."""
+    """The seed of one trial of a comparison, independent of the number of trials."""
     return int(draw(seed, LqrStream.TRIAL, k=trial).integers(2**63))

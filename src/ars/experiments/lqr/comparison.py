@@ -1,7 +1,7 @@
-"""The comparison of section 4.3 behind `ars lqr`: nominal control, LSPI and ARS on one footing of timesteps.
+"""The comparison of section 4.3 behind `ars lqr`: nominal control, LSPI and ARS for equal numbers of timesteps.
 
-A trial is a function of (instance, method, seed, trial). Trials run in blocks; a block that is done is a file in
-`blocks/`, where a comparison that starts again finds it. From all blocks come lqr.csv, the table and the plots.
+A trial is a function of (instance, method, seed, trial). Trials run in blocks; a finished block is a file in `blocks/`,
+which a restarted comparison reuses. lqr.csv, the table and the plots are made from all blocks.
 """
 
 import csv
@@ -32,13 +32,13 @@ from ars.workers import run_many
 FloatArray = NDArray[np.float64]
 
 FORMAT = 1
-BLOCK = 10  # trials; what a kill can lose
+BLOCK = 10  # trials; the most that a kill can lose per worker
 FIRST_CHECKPOINT = 100
-GRID = (1, 1.5, 2, 3, 4, 5, 6, 8)  # checkpoints in a decade
+GRID = (1, 1.5, 2, 3, 4, 5, 6, 8)  # checkpoints per decade
 
 
 class Method(Protocol):
-    """One line of the plots; timesteps are whole multiples of `unit`."""
+    """A method is one line of the plots; its timesteps are multiples of `unit`."""
 
     @property
     def name(self) -> str: ...
@@ -53,7 +53,7 @@ class Method(Protocol):
 
 
 class Progress(NamedTuple):
-    """A block is done; `reused` if it was so before."""
+    """A block is done; `reused` if it was found in the folder."""
 
     label: str
     done: int
@@ -86,7 +86,7 @@ def methods(problem: Problem) -> list[Method]:
 
 
 def extensions(problem: Problem) -> list[Method]:
-    """What the paper does not have."""
+    """Methods that are not in the paper."""
     K0 = _K0(problem, 0.98)
     return [
         Lspi("lspi-v1-annealed", "LSPI v1, γ from .98 to 1", 1, 0.98, 10, K0, annealed=True),
@@ -101,7 +101,7 @@ def extensions(problem: Problem) -> list[Method]:
 
 
 def _K0(problem: Problem, gamma: float) -> tuple[tuple[float, ...], ...]:
-    """LSPI's special initialisation: −.02 I or −.1 I for the paper's instance, see initial_controller for others."""
+    """LSPI's special initialisation: −.02 I or −.1 I for the paper's instance, initial_controller for others."""
     if problem.to_dict() == Problem.paper().to_dict():
         K = (-0.02 if gamma < 1 else -0.1) * np.eye(problem.n)
     else:
@@ -110,7 +110,7 @@ def _K0(problem: Problem, gamma: float) -> tuple[tuple[float, ...], ...]:
 
 
 def checkpoints(budget: int, unit: int) -> list[int]:
-    """The grid, evenly spread on a logarithmic scale, each rounded down to what a method can spend."""
+    """Checkpoints spread evenly on a logarithmic scale, each rounded down to a multiple of `unit`."""
     decades = range(math.floor(math.log10(FIRST_CHECKPOINT)), math.ceil(math.log10(budget)) + 1)
     grid = [round(step * 10**decade) for decade in decades for step in GRID]
     return sorted({t // unit * unit for t in [*grid, budget] if unit <= t <= budget})
@@ -145,7 +145,7 @@ def compare(
         for start in range(0, trials, BLOCK)
     ]
     costs: dict[Path, FloatArray] = {}
-    with closing(_run_all(blocks, workers)) as finished:  # closing: an interruption ends the workers
+    with closing(_run_all(blocks, workers)) as finished:  # closing it after an interruption ends the workers
         for block, block_costs, reused in finished:
             costs[block.path] = block_costs
             if progress:
@@ -164,7 +164,7 @@ def compare(
 
 
 def read_results(path: Path, problem: Problem | None = None) -> list[Result]:
-    """The results in lqr.csv (six digits), so that the table and the plots can be made again without a single trial."""
+    """The results in lqr.csv (six digits), so that the table and plots can be redrawn without running trials."""
     problem = problem or Problem.paper()
     paper, ours = methods(problem), extensions(problem)
     costs: dict[str, dict[int, dict[int, float]]] = {}
@@ -184,10 +184,12 @@ def read_results(path: Path, problem: Problem | None = None) -> list[Result]:
             if method.name in costs
         ]
         if not results:
-            raise ValueError("no method of the comparison is in it")
+            raise ValueError("it contains no method of the comparison")
     except (ValueError, KeyError, TypeError, csv.Error) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else one_line(error)
-        raise FileError(f"{path} is damaged ({why}): remove it, and `ars lqr --out {path.parent}` makes it.") from error
+        raise FileError(
+            f"{path} is damaged ({why}): remove it and run `ars lqr --out {path.parent}` to restore it."
+        ) from error
     return results
 
 
@@ -208,13 +210,13 @@ class TrialBlock:
         return self.folder / f"{self.method.name}-{self.start:04d}-{self.stop:04d}.json"
 
     def description(self) -> dict[str, Any]:
-        """What the costs depend on, with the folder's own description; another method's settings make another block."""
+        """What the costs depend on, besides the folder's description: a method with other settings has other blocks."""
         settings = asdict(self.method)  # type: ignore[call-overload]
         del settings["label"]
         return {"format": FORMAT, "timesteps": checkpoints(self.budget, self.method.unit), "method": _json(settings)}
 
     def load(self) -> FloatArray | None:
-        """The costs, if they were computed before, by the same method, and the file is whole."""
+        """The costs, if the same method has computed them before and the file is valid."""
         if not self.path.exists():
             return None
         try:
@@ -229,12 +231,12 @@ class TrialBlock:
         return costs.reshape(shape) if costs.size == shape[0] * shape[1] and not np.isnan(costs).any() else None
 
     def compute(self) -> FloatArray:
-        """Run the trials, and save them."""
+        """Run the trials and save their costs."""
         from threadpoolctl import threadpool_limits
 
         timesteps = checkpoints(self.budget, self.method.unit)
         seeds = [trial_seed(self.seed, trial) for trial in range(self.start, self.stop)]
-        with threadpool_limits(1):  # small matrices: threads would only cost time, and could cost bits
+        with threadpool_limits(1):  # for small matrices, threads only cost time and could change bits
             costs = [self.method.run(self.problem, seed, timesteps) for seed in seeds]
         rows = [[cost if math.isfinite(cost) else None for cost in row] for row in costs]
         write_json(self.path, {**self.description(), "relative_cost": rows})
@@ -242,20 +244,20 @@ class TrialBlock:
 
 
 def _claim(out: Path, description: dict[str, Any]) -> None:
-    """The folder belongs to one comparison: another instance, budget or seed needs another folder."""
+    """Reserve the folder for one comparison: another instance, budget or seed needs another folder."""
     make_folder(out / "blocks")
     path = out / "comparison.json"
     if path.exists():
         saved = read_json(path)
         differs = [name for name, value in description.items() if saved.get(name) != value]
         if differs:
-            raise FileError(f"{out} holds a comparison with another {differs[0]}: choose another --out.")
+            raise FileError(f"{out} contains a comparison with another {differs[0]}: choose another --out.")
     else:
         write_json(path, description)
 
 
 def _run_all(blocks: list[TrialBlock], workers: int) -> Generator[tuple[TrialBlock, FloatArray, bool], None, None]:
-    """Each block with its costs and whether they were there before."""
+    """Each block with its costs and whether they were reused."""
     left = []
     for block in blocks:
         costs = block.load()
@@ -270,14 +272,14 @@ def _run_all(blocks: list[TrialBlock], workers: int) -> Generator[tuple[TrialBlo
     with closing(run_many(TrialBlock.compute, left, workers=workers)) as results:
         for i, result in results:
             if isinstance(result, WorkerError):
-                raise WorkerError(f"{result} What was finished is kept: the same command goes on from there.")
+                raise WorkerError(f"{result} Finished blocks are saved: the same command continues.")
             if isinstance(result, ArsError):
                 raise result
             yield left[i], result, False
 
 
 def _json(value: Any) -> Any:
-    """Tuples as lists, as they come back from a file."""
+    """Tuples as lists, as JSON returns them."""
     if isinstance(value, dict):
         return {name: _json(item) for name, item in value.items()}
     return [_json(item) for item in value] if isinstance(value, list | tuple) else value

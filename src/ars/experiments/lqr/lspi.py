@@ -17,9 +17,9 @@ from ars.lqr.streams import LqrStream, draw
 
 FloatArray = NDArray[np.float64]
 
-H = 100  # steps to a reset: with 300 the system of equations has a condition number of 1e10
+H = 100  # steps between resets: with 300, the linear system has a condition number of 1e10
 LEAST_EIGENVALUE = 1e-3  # of the Q-function's matrix
-LARGEST_K = 3.0  # entries beyond it, or beyond 3 times those of K0, are not accepted
+LARGEST_K = 3.0  # larger entries, or more than 3 times those of K0, are rejected
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Lspi:
 
     @property
     def unit(self) -> int:
-        """Timesteps come in whole episodes, for each iteration of version 2."""
+        """Timesteps are whole episodes; in version 2, for each policy iteration."""
         return H if self.version == 1 else H * self.iterations
 
     def gammas(self) -> list[float]:
@@ -46,7 +46,7 @@ class Lspi:
         return [float(gamma) for gamma in np.linspace(self.gamma, 1.0, self.iterations)]
 
     def run(self, problem: Problem, seed: int, timesteps: Sequence[int]) -> list[float]:
-        """The relative cost after each number of timesteps; they ascend."""
+        """The relative cost after each number of timesteps, which ascend."""
         controllers = self._version_1 if self.version == 1 else self._version_2
         return [problem.relative_cost(K) for K in controllers(problem, seed, timesteps)]
 
@@ -63,7 +63,7 @@ class Lspi:
         return controllers
 
     def _version_2(self, problem: Problem, seed: int, timesteps: Sequence[int]) -> list[FloatArray]:
-        """The budget decides how much data an iteration has, so each is a run of its own."""
+        """A separate run for each budget, which determines how much data a policy iteration has."""
         controllers = []
         for t in timesteps:
             K = np.array(self.K0)
@@ -80,7 +80,7 @@ class Lspi:
 
 
 def features(size: int) -> int:
-    """The length of svec for symmetric matrices of that size."""
+    """The length of svec for symmetric matrices of this size."""
     return size * (size + 1) // 2
 
 
@@ -99,11 +99,11 @@ def collect(problem: Problem, K: FloatArray, rng: np.random.Generator, episodes:
 
 
 def improve(K: FloatArray, S: FloatArray, gamma: float, largest_K: float = LARGEST_K) -> FloatArray:
-    """One policy iteration: the Q-function of K, then the K that minimises it; K as it was if that makes no sense."""
+    """One policy iteration: the Q-function of K, then the K that minimises it; K itself if that fails."""
     p, n = K.shape
     f = len(S) - 1
     S1, S2, b = S[:, : f + 1], S[:, f + 1 : -1], S[:, -1]
-    with np.errstate(all="ignore"):  # under a K that is far from stable the sums overflow
+    with np.errstate(all="ignore"):  # if K is far from stable, the sums overflow
         scale = 1 / np.sqrt(np.diag(S1))
         system = np.hstack([S1[:, :f] - gamma * S2 @ features_of_next_state(K).T, S1[:, f:]])
         system, right = scale[:, None] * system * scale, scale * b
@@ -141,10 +141,10 @@ def smat(v: FloatArray, size: int) -> FloatArray:
 
 
 def initial_controller(problem: Problem, gamma: float) -> FloatArray:
-    """A K0 for instances other than the paper's: it stabilises the problem discounted by gamma, with little to spare.
+    """A K0 for instances other than the paper's, which barely stabilises the problem discounted by gamma.
 
-    LSPI is given such a K0 (section 4.3), and only knowledge of A and B can make one: the optimum of the most
-    discounted problem, in steps of 5%, that will do.
+    LSPI is given such a K0 (section 4.3), which requires knowledge of A and B: it is the optimum of the most discounted
+    problem, in steps of 5%, that suffices.
     """
     for weaker in np.arange(0.05, 1.0, 0.05):
         K = problem.discounted_optimum(float(weaker))

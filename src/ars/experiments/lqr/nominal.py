@@ -25,11 +25,11 @@ class Nominal:
 
     @property
     def unit(self) -> int:
-        """Timesteps come in whole rollouts."""
+        """Timesteps are whole rollouts."""
         return self.H
 
     def run(self, problem: Problem, seed: int, timesteps: Sequence[int]) -> list[float]:
-        """The relative cost after each number of timesteps; they ascend."""
+        """The relative cost after each number of timesteps, which ascend."""
         from ars.lqr import loops
 
         n, p = problem.n, problem.p
@@ -61,7 +61,7 @@ def estimate_dynamics(ZZ: FloatArray, ZX: FloatArray) -> tuple[FloatArray, Float
 
 
 def nominal_controller(problem: Problem, ZZ: FloatArray, ZX: FloatArray) -> FloatArray | None:
-    """K for the estimates with the true Q and R, which are known; None where there is no solution."""
+    """K for the estimates with the true Q and R, which are known; None if there is no solution."""
     estimates = estimate_dynamics(ZZ, ZX)
     if estimates is None:
         return None

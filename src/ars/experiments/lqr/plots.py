@@ -1,4 +1,4 @@
-"""The two plots of the paper's figure on LQR, drawn and nothing else."""
+"""The two plots of the paper's figure on LQR."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from ars import plotting
 from ars.experiments.lqr.statistics import Result, percentile
 from ars.experiments.lqr.statistics import stabilising as share_stabilising
 
-# A hue for each family of methods, so that nominal, LSPI and ARS can be told apart before any legend is read.
+# One hue per family of methods, so that nominal, LSPI and ARS can be told apart without the legend.
 FAMILIES = {
     "nominal": ("#0b4f8a", "#5aa5dc"),
     "lspi": ("#8c2d04", "#e6640a", "#b8860b", "#f0b429"),
@@ -48,7 +48,7 @@ def relative_cost(results: list[Result], budget: int, kind: str) -> bytes:
         least = LARGEST_COST / 10
         for result, color, marker in _looks(results):
             low, median, high = (percentile(result.costs, percent) for percent in (2, 50, 98))
-            drawn = np.isfinite(median)  # before that the band says only that most trials are unstable
+            drawn = np.isfinite(median)  # elsewhere the band would only show that most trials are unstable
             top = np.minimum(high, 10 * LARGEST_COST)  # an infinite cost is above the top of the plot
             axes.fill_between(
                 result.timesteps, np.where(drawn, low, np.nan), top, where=drawn.tolist(), color=color, alpha=0.13,

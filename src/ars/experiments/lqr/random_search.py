@@ -1,4 +1,4 @@
-"""ARS on an LQR instance (section 4.3): training as everywhere in this project, measured by the exact relative cost."""
+"""ARS on an LQR instance (section 4.3): the usual training, measured by the exact relative cost."""
 
 import math
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ class RandomSearch:
 
     @property
     def unit(self) -> int:
-        """The timesteps of an iteration; a rollout that diverges counts in full."""
+        """The timesteps per iteration; a rollout that diverges counts in full."""
         return 2 * self.N * self.H
 
     def alpha_at(self, j: int) -> float:
         return self.alpha if self.decay is None else self.alpha / math.sqrt(1 + j / self.decay)
 
     def run(self, problem: Problem, seed: int, timesteps: Sequence[int]) -> list[float]:
-        """The relative cost of the last iterate after each number of timesteps; they ascend."""
+        """The relative cost of the last iterate after each number of timesteps, which ascend."""
         from ars.tasks.lqr import LqrTask
 
         config = make_config(
@@ -52,6 +52,6 @@ class RandomSearch:
                     state, _ = update(replace(config, search=search), state, rollouts)
                 policy = state.policy(normalised=config.normalise, task={})
                 costs.append(task.measure(policy)["relative_cost"])
-        except DivergedError:  # no way on: what this trial has from here is not a stabilising controller
+        except DivergedError:  # from here on, this trial has no stabilising controller
             costs += [math.inf] * (len(timesteps) - len(costs))
         return costs

@@ -1,4 +1,4 @@
-"""What a comparison leaves for people: lqr.csv, the table, and the paper's two plots, all from the results alone."""
+"""The output of a comparison: lqr.csv, the table and the paper's two plots, all from the results."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ def write(out: Path, results: list[Result], budget: int) -> str:
 
 
 def files(results: list[Result], budget: int) -> dict[str, bytes]:
-    """The contents of table.md and of the plots; those of what the paper does not have are apart."""
+    """The contents of table.md and of the plots; methods that are not in the paper have separate plots."""
     from ars.experiments.lqr import plots
 
     contents = {"table.md": table(results, budget).encode()}
@@ -48,7 +48,7 @@ def rows(results: list[Result]) -> str:
 
 
 def table(results: list[Result], budget: int) -> str:
-    """Markdown: how soon each method is good, and how good it is after how long."""
+    """Markdown: how soon each method is good, and how good it is after some timesteps."""
     times = [*(t for t in COLUMNS if t < budget), budget]
     trials = len(results[0].costs)
     lines = [
@@ -96,7 +96,7 @@ def _label(result: Result) -> str:
 
 
 def number(value: float) -> str:
-    """Two digits, without a zero in front of the point; ∞ for no stabilising controller."""
+    """Two digits, without a zero before the point; ∞ for no stabilising controller."""
     if math.isinf(value):
         return "∞"
     if abs(value) < 1e-3:

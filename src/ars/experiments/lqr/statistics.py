@@ -15,7 +15,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Result:
-    """Of one method. timesteps: spent at each checkpoint; costs: (trials, checkpoints)."""
+    """The result of one method. timesteps: spent at each checkpoint; costs: (trials, checkpoints)."""
 
     name: str
     label: str
