@@ -1,7 +1,7 @@
-"""A policy for elsewhere: a C99 header, an ONNX model, or JSON.
+"""A policy for other software: a C99 header, an ONNX model, or JSON.
 
-All say the same arithmetic as policy.py: W = M / sigma, c = W mu, a_i = −c_i + Σ_j W_ij x_j in the order of j; then
-the actions' own rules (bounds, rounding, argmax).
+All use the arithmetic of policy.py: W = M / sigma, c = W mu, a_i = −c_i + Σ_j W_ij x_j in the order of j; then bounds,
+rounding or argmax of the actions.
 """
 
 import json
@@ -17,7 +17,7 @@ from ars.policy import Actions, LinearPolicy
 
 FORMULA = "a[i] = -c[i] + sum over j of W[i][j] * x[j], in the order of j, with W = M / sigma and c = W mu"
 C_FLAGS = "-ffp-contract=off"
-ONNX_OPSET, ONNX_IR = 13, 7  # of 2020: what is in use reads it
+ONNX_OPSET, ONNX_IR = 13, 7  # of 2020: supported by every runtime in use
 
 
 def export(policy: LinearPolicy, to: str) -> bytes:
@@ -29,41 +29,41 @@ def export(policy: LinearPolicy, to: str) -> bytes:
             raise SettingError("This policy has weights M / sigma that are not finite: it cannot be exported.")
     try:
         return FORMATS[to](policy)
-    except (ValueError, TypeError, OverflowError) as error:  # of what a damaged description of the task may hold
+    except (ValueError, TypeError, OverflowError) as error:  # from a damaged description of the task
         raise SettingError(f"This policy cannot be exported to {to}: {one_line(error)}.") from error
 
 
 def file_name(policy: LinearPolicy, to: str) -> str:
-    """Hopper-v1.h and the like."""
+    """The default file name, such as Hopper-v1.h."""
     name = safe_name(_name(policy))
     return f"{name[:100].lstrip('.') or 'policy'}{SUFFIXES[to]}"
 
 
 def _name(policy: LinearPolicy) -> str:
-    return str(policy.task.get("name", "policy")).encode(errors="replace").decode()  # JSON can hold half characters
+    return str(policy.task.get("name", "policy")).encode(errors="replace").decode()  # JSON allows lone surrogates
 
 
 def _origin(policy: LinearPolicy) -> dict[str, Any]:
-    """What is known of the policy's making."""
+    """What is known about the origin of the policy."""
     names = ("iteration", "eval_mean", "imported", "versions")
     return {name: policy.task[name] for name in names if name in policy.task}
 
 
 def names(policy: LinearPolicy) -> dict[str, list[str]]:
-    """What the numbers are called: by the model of the six robots, x0, x1, … elsewhere."""
+    """The names of the numbers: from the model for the six robots, x0, x1, … otherwise."""
     from ars.tasks.axis_names import name_axes
 
-    found = name_axes(_name(policy), policy.task, policy.n, policy.p)
-    plain = len(found.columns) == 1
-    observation = [name if plain else f"{kind.title}: {name}" for kind in found.columns for name in kind.names]
-    return {"observation": observation, "action": list(found.rows)}
+    axes = name_axes(_name(policy), policy.task, policy.n, policy.p)
+    plain = len(axes.columns) == 1
+    observation = [name if plain else f"{kind.title}: {name}" for kind in axes.columns for name in kind.names]
+    return {"observation": observation, "action": list(axes.rows)}
 
 
 # -- JSON ------------------------------------------------------------------------------------------------------------
 
 
 def to_json(policy: LinearPolicy) -> bytes:
-    """Numbers in full; JSON has no infinity, so an infinite sigma (an ignored coordinate) is null."""
+    """With full precision; an infinite sigma (an ignored coordinate), which JSON lacks, is null."""
     value = {
         "format": "ars linear policy 1",
         "task": _name(policy),
@@ -87,7 +87,7 @@ def to_json(policy: LinearPolicy) -> bytes:
 
 
 def to_c(policy: LinearPolicy) -> bytes:
-    """One header, C99, that includes nothing."""
+    """One C99 header without includes."""
     actions = policy.actions
     count = 1 if actions.kind == "discrete" else policy.p
     rows = ",\n".join("    {" + ", ".join(map(repr, row)) + "}" for row in policy.W.tolist())
@@ -161,7 +161,7 @@ def _c_action(policy: LinearPolicy) -> str:
 
 
 def _c_rounding(actions: Actions) -> str:
-    """An expression that brings action[i] to the numbers that the action's dtype has; empty if all doubles are."""
+    """An expression that rounds action[i] to the action's dtype; empty for doubles."""
     kind = np.dtype(actions.dtype or "float64")
     if kind == np.float64:
         return ""
@@ -171,14 +171,14 @@ def _c_rounding(actions: Actions) -> str:
         raise SettingError(f"This policy has actions of {kind}, which C99 does not have: export it to onnx or json.")
     if not np.isfinite([*(actions.low or (math.inf,)), *(actions.high or ())]).all():
         raise SettingError(f"This policy has actions of {kind} without bounds: they cannot be exported to C.")
-    # to the nearest, halves to even: so close to 2^53 a double has no digits after the point
+    # rounds to nearest, halves to even: doubles this close to 2^53 have no digits after the point
     return "(action[i] + 6755399441055744.0) - 6755399441055744.0"
 
 
 def _c_comment(value: Any) -> str:
-    """Any text, on one line of ASCII, that cannot end the comment or begin another."""
+    """Any text as one line of ASCII that cannot end the comment or begin another."""
     if isinstance(value, str):
-        value = value.translate({ord("ω"): "w", ord("τ"): "t", ord("·"): " "})  # of the robots' names
+        value = value.translate({ord("ω"): "w", ord("τ"): "t", ord("·"): " "})  # in names of the robots
     return json.dumps(value)[:2000].replace("*/", "*\\/").replace("/*", "/\\*").replace("??", "?\\?")
 
 
@@ -188,7 +188,7 @@ Node = tuple[str, list[str], str, dict[str, Any]]  # operator, inputs, output, a
 
 
 def to_onnx(policy: LinearPolicy) -> bytes:
-    """float64 in and inside: `observation` (batch, n) → `pi` (batch, p) and `action`."""
+    """float64 throughout: `observation` (batch, n) → `pi` (batch, p) and `action`."""
     try:
         import onnx
         from onnx import TensorProto, helper, numpy_helper

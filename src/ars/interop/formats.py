@@ -1,4 +1,4 @@
-"""Which program wrote a policy file, by the names of the entries in its zip; nothing is unpacked."""
+"""Which software wrote a policy file, by the names of its zip entries; nothing is unpacked."""
 
 import io
 import zipfile
@@ -8,18 +8,18 @@ from ars.errors import ArsError, FileError
 from ars.files import read_bytes
 
 AUTHORS_ENTRY, SB3_ENTRY = "arr_0.npy", "policy.pth"
-MOST_ENTRIES = 1000  # of a zip file: each costs ten times in memory what it takes in the file
+MOST_ENTRIES = 1000  # of a zip file: each takes ten times more memory than in the file
 
 
 def foreign_format(path: Path) -> str:
-    """authors or sb3; empty for any other file, which LinearPolicy.load reads or explains."""
+    """authors or sb3; empty for any other file, which LinearPolicy.load reads or rejects."""
     content = read_bytes(path)
     try:
         with open_zip(path, content) as archive:
             inside = set(archive.namelist())
     except ArsError:
         raise
-    except Exception:  # not a zip, or a damaged one, for which zipfile raises many kinds
+    except Exception:  # not a zip, or a damaged one, for which zipfile raises many kinds of errors
         return ""
     if AUTHORS_ENTRY in inside and "M.npy" not in inside:
         return "authors"

@@ -1,8 +1,8 @@
-"""Reads the arrays in a pickle without executing anything of it.
+"""Reads the arrays in a pickle without executing any of it.
 
-A pickle is a program for a stack machine. This is that machine without the parts that import or call: a name becomes a
-`Name`, a call becomes a `Made` that remembers its arguments, and both are only data. Names that the caller does not
-know, and opcodes that no array needs, are refused.
+A pickle is a program for a stack machine. This is that machine without imports and calls: a name becomes a `Name`, a
+call becomes a `Made` that records its arguments, and both are only data. Names that the caller does not list, and
+opcodes that no array needs, are refused.
 """
 
 import codecs
@@ -36,7 +36,7 @@ DTYPES = ("f8", "f4", "i8", "i4")
 
 
 class PickleError(ValueError):
-    """The pickle holds what is not allowed here, or is damaged; the message is the rest of a sentence."""
+    """The pickle contains something that is not allowed, or is damaged; the message is the end of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Name:
 
 @dataclass(eq=False)
 class Made:
-    """What a pickle would call, with the arguments, and what it would then put into the result."""
+    """What a pickle would call, with the arguments, and the state and items that it would then set."""
 
     path: str
     arguments: tuple[Any, ...]
@@ -107,7 +107,7 @@ class _Machine:
                 self._set_items(self._pop_to_mark())
             case "GET" | "BINGET" | "LONG_BINGET":
                 if argument not in self._memo:
-                    raise PickleError("it refers to what it never stored")
+                    raise PickleError("it refers to a value that it never stored")
                 self._push(self._memo[argument])
             case "PUT" | "BINPUT" | "LONG_BINPUT":
                 self._memo[int(argument)] = self._top()
@@ -118,17 +118,17 @@ class _Machine:
             case "STACK_GLOBAL":
                 name, module = self.pop(), self.pop()
                 if not isinstance(name, str) or not isinstance(module, str):
-                    raise PickleError("it imports what is not a name")
+                    raise PickleError("it imports something that is not a name")
                 self._push(self._name(f"{module}.{name}"))
             case "REDUCE" | "NEWOBJ":
                 arguments, function = self.pop(), self.pop()
                 if not isinstance(function, Name) or not isinstance(arguments, tuple):
-                    raise PickleError("it calls what is not a known name")
+                    raise PickleError("it calls something that is not a known name")
                 self._push(Made(function.path, arguments))
             case "BUILD":
                 state, target = self.pop(), self._top()
                 if not isinstance(target, Made) or target.state is not None:
-                    raise PickleError("it changes what cannot be changed")
+                    raise PickleError("it changes something that cannot be changed")
                 target.state = state
             case "BINPERSID" if self._persistent:
                 self._push(Made("persistent", (self.pop(),)))
@@ -165,7 +165,7 @@ class _Machine:
     def _append(self, values: list[Any]) -> None:
         target = self._top()
         if not isinstance(target, list):
-            raise PickleError("it appends to what is not a list")
+            raise PickleError("it appends to something that is not a list")
         target.extend(values)
 
     def _set_items(self, values: list[Any]) -> None:
@@ -173,9 +173,9 @@ class _Machine:
         if isinstance(target, Made):
             target = target.items
         if not isinstance(target, dict) or len(values) % 2:
-            raise PickleError("it sets items of what is not a dict")
+            raise PickleError("it sets items of something that is not a dict")
         for key, value in zip(values[::2], values[1::2], strict=True):
-            if not isinstance(key, str | bytes | int):  # a tuple may contain itself twice at every level
+            if not isinstance(key, str | bytes | int):  # a nested tuple may take forever to hash
                 raise PickleError("it has keys that are neither text nor numbers")
             target[key] = value
 
@@ -184,15 +184,15 @@ _OPCODES = {opcode.code: opcode for opcode in pickletools.opcodes}
 
 
 def read_pickle(content: bytes, known: Collection[str] = ARRAY_NAMES, *, persistent: bool = False) -> Any:
-    """The value as data, of numbers, text, lists, tuples, dicts, Name and Made; PickleError for anything else.
+    """The value as data: numbers, text, lists, tuples, dicts, Name and Made; PickleError for anything else.
 
-    persistent: whether persistent ids are taken, as Made("persistent", (id,)).
+    persistent: whether persistent ids are accepted, as Made("persistent", (id,)).
     """
     if len(content) > LARGEST_PICKLE:
         raise PickleError(f"it is larger than the {LARGEST_PICKLE} bytes that we accept")
     machine, stream = _Machine(known, persistent=persistent), io.BytesIO(content)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes in text, which are the file's affair
+        warnings.simplefilter("ignore")  # about invalid escapes in text
         for _ in range(MOST_OPCODES):
             opcode = _OPCODES.get(stream.read(1).decode("latin-1"))
             if opcode is None:
@@ -219,11 +219,11 @@ def _argument(opcode: pickletools.OpcodeInfo, stream: io.BytesIO) -> Any:
 
 
 def text(value: Any) -> str:
-    """Python 2 wrote short names as bytes."""
+    """Text, which Python 2 wrote as bytes."""
     if isinstance(value, bytes) and len(value) < 100:
         return value.decode("latin-1")
     if not isinstance(value, str):
-        raise PickleError("it has something else where a text should be")
+        raise PickleError("it has something else where text should be")
     return value
 
 
@@ -246,7 +246,7 @@ def to_array(value: Any) -> NDArray[np.float64]:
 
 
 def raw_array(content: bytes, dtype: "np.dtype[Any]", shape: tuple[int, ...], order: str = "C") -> NDArray[np.float64]:
-    """Numbers from their bytes: nothing is allocated that the bytes do not fill."""
+    """Numbers from their bytes; nothing larger than the bytes is allocated."""
     if math.prod(shape) * dtype.itemsize != len(content):
         raise PickleError("an array has more or fewer bytes than its shape claims")
     fortran = order == "F"
@@ -284,7 +284,7 @@ def _array_state(value: Any) -> _State:
     if not value.path.endswith("._reconstruct") or first != Name("numpy.ndarray"):
         raise PickleError("it has something else where an array should be")
     if not isinstance(value.state, tuple) or len(value.state) != 5:
-        raise PickleError("it has an array of a format that we do not know")
+        raise PickleError("it has an array of an unknown format")
     _, shape, dtype, fortran, content = value.state
     return sizes(shape), _dtype(dtype), "F" if fortran else "C", content
 
@@ -311,7 +311,7 @@ def _bytes(value: Any) -> bytes:
             try:
                 return content.encode("latin-1")
             except UnicodeEncodeError as error:
-                raise PickleError("it has letters where bytes should be") from error
+                raise PickleError("it has characters where bytes should be") from error
     raise PickleError("it has something else where bytes should be")
 
 

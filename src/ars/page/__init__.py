@@ -1,1 +1,1 @@
-"""The report page and the gallery: they read and draw, and never train."""
+"""The report page and the gallery, made from run folders and policies."""

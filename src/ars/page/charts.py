@@ -1,7 +1,7 @@
 """The report's charts as data: the curves of each run, and the bands over the runs of a group.
 
 The curves of a run are the columns of three tables: its evaluations, its telemetry and its speed. Telemetry is every
-number that the records have besides the columns that all runs share, so that a new quantity gets its chart by its name.
+number in the records besides the columns that all runs share, so that a new quantity gets a chart under its name.
 """
 
 import math
@@ -21,7 +21,7 @@ TITLES = {
     "update_norm": "Frobenius norm of the update of M",
     "relative_cost": "Relative cost, (J − J*) / J*",
 }
-MOST_SPEEDS = 120  # points of a speed curve, each the mean over a stretch of the run
+MOST_SPEEDS = 120  # points of a speed curve, each the mean over a part of the run
 MOST_BAND_POINTS = 200
 DIGITS = 6
 
@@ -31,7 +31,7 @@ Table = dict[str, Any]  # a list for each of AXES, and under "columns" the lists
 
 
 def tables(records: Records, most: int) -> dict[str, Table]:
-    """The three tables of a run, with at most so many points per curve."""
+    """The three tables of a run, with at most `most` points per curve."""
     evaluated = thin([record for record in records if record.get("eval_mean") is not None], most)
     evaluations = _table(evaluated, ["eval_mean"])
     if all(record.get("eval_std") is not None for record in evaluated):
@@ -42,13 +42,13 @@ def tables(records: Records, most: int) -> dict[str, Table]:
 
 
 def telemetry_names(records: Records) -> list[str]:
-    """The columns with numbers that not every run has, in the order in which they first appear."""
+    """The numeric columns that not every run has, in order of first appearance."""
     names = dict.fromkeys(name for record in records for name, value in record.items() if _number(value) is not None)
     return [name for name in names if name not in SHARED]
 
 
 def speeds(records: Records, most: int = MOST_SPEEDS) -> Table:
-    """Training timesteps per second over stretches of the run."""
+    """Training timesteps per second over parts of the run."""
     spent = training_spent(records)
     parts = np.array_split(np.arange(len(spent)), min(most, len(spent))) if spent else []
     last = [spent[part[-1]].record for part in parts]
@@ -67,33 +67,33 @@ def charts(
     telemetry = dict.fromkeys(
         name for _, members in groups for i in members for name in runs[i]["telemetry"]["columns"]
     )
-    found = [("evaluations", "eval_mean", "Learning curve", "Learning curve: mean reward of the evaluations", "")]
-    found += [("telemetry", name, TITLES.get(name, name), name, "") for name in telemetry]
-    found += [("speed", "steps_per_second", "Training steps per second", "Training timesteps per second", " steps/s")]
+    columns = [("evaluations", "eval_mean", "Learning curve", "Learning curve: mean reward of the evaluations", "")]
+    columns += [("telemetry", name, TITLES.get(name, name), name, "") for name in telemetry]
+    columns += [("speed", "steps_per_second", "Training steps per second", "Training timesteps per second", " steps/s")]
     return [
         {
             "table": table, "column": column, "title": title, "label": label, "unit": unit,
             "limit": threshold if table == "evaluations" else None,
             "bands": [_bands(group, [runs[i][table] for i in members], column) for group, members in groups],
         }
-        for table, column, title, label, unit in found
+        for table, column, title, label, unit in columns
     ]  # fmt: skip
 
 
 def _bands(group: str, runs: list[Table], column: str) -> dict[str, Any] | None:
-    """The band of a group by each axis; None for a single curve."""
-    there = [run for run in runs if run["columns"].get(column)]
-    if len(there) < 2:
+    """The band of a group over each axis; None for a single curve."""
+    drawn = [run for run in runs if run["columns"].get(column)]
+    if len(drawn) < 2:
         return None
-    label = f"{group}median and 10th to 90th percentile of {len(there)} runs"
-    return {"label": label} | {axis: band([(run[axis], run["columns"][column]) for run in there]) for axis in AXES}
+    label = f"{group}median and 10th to 90th percentile of {len(drawn)} runs"
+    return {"label": label} | {axis: band([(run[axis], run["columns"][column]) for run in drawn]) for axis in AXES}
 
 
 def band(curves: Curves) -> dict[str, list[Any]]:
     """Median, 10th and 90th percentile over curves (xs, ys), from where half of them have begun to where half have
-    ended, and always of at least two; a curve counts from its first point to its last, on straight lines between.
+    ended, and always of at least two. A curve counts from its first point to its last, with linear interpolation.
 
-    Where a curve that counts has no value, there is no honest percentile either: None, a gap.
+    Where such a curve has no value, the percentiles are unknown: None, a gap.
     """
     needed = max(2, math.ceil(len(curves) / 2))
     start = sorted(xs[0] for xs, _ in curves)[needed - 1]
@@ -102,11 +102,11 @@ def band(curves: Curves) -> dict[str, list[Any]]:
     every = every[(every >= start) & (every <= end) & (_present(curves, every).sum(axis=0) >= 2)]
     at = np.array(thin(every.tolist(), MOST_BAND_POINTS))
     values = np.array([np.interp(at, xs, np.array(ys, dtype=float)) for xs, ys in curves])
-    present, found = _present(curves, at).T, np.empty((3, at.size))
+    present, bands = _present(curves, at).T, np.empty((3, at.size))
     for members in set(map(tuple, present)):  # few: they change only where a curve begins or ends
         here = (present == members).all(axis=1)
-        found[:, here] = percentile(values[np.ix_(members, here)], (10, 50, 90))
-    low, median, high = ([shorten(value) for value in row] for row in found.tolist())
+        bands[:, here] = percentile(values[np.ix_(members, here)], (10, 50, 90))
+    low, median, high = ([shorten(value) for value in row] for row in bands.tolist())
     return {"xs": at.tolist(), "ys": median, "low": low, "high": high}
 
 
@@ -116,14 +116,14 @@ def _present(curves: Curves, at: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def thin(points: list[Any], most: int) -> list[Any]:
-    """At most so many of the points, evenly spread, with the first and the last."""
+    """At most `most` of the points, evenly spread, including the first and the last."""
     if len(points) <= most:
         return points
     return [points[i] for i in np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))]
 
 
 def shorten(value: Any, digits: int = DIGITS) -> Any:
-    """A number with as many digits as can be seen; None if it is not finite."""
+    """A float rounded to as many digits as can be seen; None if it is not finite."""
     if not isinstance(value, float):
         return value
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
@@ -135,6 +135,6 @@ def _table(records: Sequence[Any], names: list[str]) -> Table:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number of a sensible size, else None: a file may hold anything."""
+    """A finite number of a sensible size, otherwise None: a file may contain anything."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
     return value if is_number else None

@@ -9,8 +9,8 @@ from ars.video.film import FrameWriter, Trace, film
 
 
 def film_gait(policy: LinearPolicy, task: str | None, *, seconds: float) -> dict[str, Any]:
-    """Frames, speeds, stances and a summary of the first episode of `ars evaluate` with seed 0; {"why_not": …} where
-    no film can be made."""
+    """Frames, speeds, stances and a summary of the first episode of `ars evaluate` with seed 0; {"why_not": …} if no
+    film can be made."""
     writer = FrameWriter()
     try:
         rollout, trace = film(policy, task, [writer], seconds=seconds)
@@ -31,19 +31,19 @@ def film_gait(policy: LinearPolicy, task: str | None, *, seconds: float) -> dict
 
 
 def stances(trace: Trace, foot: int) -> list[tuple[float, float]]:
-    """The intervals [from, to) in which a foot touches the ground; a snapshot holds for the dt after it."""
-    found: list[tuple[float, float]] = []
+    """The intervals [from, to) in which a foot touches the ground; a snapshot applies to the dt after it."""
+    intervals: list[tuple[float, float]] = []
     for snapshot in trace.snapshots[:-1]:  # no time follows the last one
         if snapshot.contacts[foot]:
             start, end = snapshot.step * trace.dt, (snapshot.step + 1) * trace.dt
-            if found and found[-1][1] == start:
-                start = found.pop()[0]
-            found.append((start, end))
-    return found
+            if intervals and intervals[-1][1] == start:
+                start = intervals.pop()[0]
+            intervals.append((start, end))
+    return intervals
 
 
 def _share(down: list[tuple[float, float]], length: float) -> str:
-    """The share of the time in which a foot is on the ground."""
+    """The share of time for which a foot is on the ground."""
     return f"{sum(end - start for start, end in down) / (length or 1.0):.0%}"
 
 
@@ -54,7 +54,7 @@ def _mean_speed(trace: Trace) -> float | None:
 
 
 def _speeds(trace: Trace, most: int = 300) -> list[float]:
-    """The speed at evenly spaced times from the first to the last; empty where it is unknown."""
+    """The speed at evenly spaced times from the first to the last; empty if it is unknown."""
     snapshots = trace.snapshots
     if len(snapshots) < 2 or any(one.speed is None for one in snapshots[1:]):
         return []

@@ -19,7 +19,7 @@ def write_gallery(
     seconds: float = 6.0,
     say: Say = lambda _: None,
 ) -> dict[str, Any]:
-    """Write the page for policies and their names; returns what the page shows."""
+    """Write the page for policies and their names; returns the data of the page."""
     check_seconds(seconds)
     shown = []
     for name, policy in policies:
@@ -32,6 +32,6 @@ def write_gallery(
 
 
 def gallery_names(names: list[str]) -> list[str]:
-    """What tells the policies apart: the folder for a run's best.npz, the name for one that comes with ars."""
+    """Distinct short names: the folder for a run's best.npz, the name for a policy that comes with ars."""
     paths = [Path(name) for name in names]
     return short_names([path.parent if path.name in ("best.npz", "policy.npz") else path for path in paths])

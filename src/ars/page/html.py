@@ -1,7 +1,7 @@
-"""One HTML file with its data, style and script, which opens without network on any device.
+"""One HTML file with its data, style and script, which opens on any device without a network connection.
 
-The data is JSON that the script puts on the page as text; only our own script may run, by its hash, and the page may
-load nothing.
+The data is JSON that the script inserts as text; the page's security policy allows only our own script, by its hash,
+and nothing is loaded.
 """
 
 import base64
@@ -24,7 +24,7 @@ def write_page(data: dict[str, Any], out: Path) -> None:
 
 
 def page(data: dict[str, Any]) -> str:
-    """The HTML. The data goes in last, so that no placeholder in it is filled."""
+    """The HTML. The data is inserted last, so that placeholders in it are not replaced."""
     style, frame = _asset("page.css"), _asset("page.html")
     script = '"use strict";\n{\n' + "\n".join(map(_asset, SCRIPTS)) + "}\n"
     policy = (
@@ -38,7 +38,7 @@ def page(data: dict[str, Any]) -> str:
 
 
 def as_json(data: Any) -> str:
-    """JSON that no HTML parser can take for markup, in ASCII, so that improper Unicode passes too."""
+    """JSON that no HTML parser can mistake for markup, in ASCII, so that invalid Unicode is no problem."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -1,4 +1,4 @@
-"""The report: the data of one page about one or several runs, and the file."""
+"""The report: one page about one or several runs."""
 
 import json
 import math
@@ -25,18 +25,18 @@ from ars.timing import duration, mean_speed
 from ars.versions import versions
 from ars.video.film import check_seconds
 
-MOST_POINTS = 400  # of a curve: more than a screen can show apart
-POINTS_OF_ALL = 16_000  # shared by all runs, so that the page stays small
-DEEPEST = 10  # of nested settings
+MOST_POINTS = 400  # per curve: more than a screen can resolve
+POINTS_OF_ALL = 16_000  # shared by all runs, to keep the page small
+DEEPEST = 10  # nesting of settings
 
 Say = Callable[[str], None]
 
 
-# -- settings by name: the only functions here that know the fields of a configuration --------------------------------
+# -- settings: the only functions here that know the fields of a configuration ----------------------------------------
 
 
 def _settings_pairs(run: RunFiles) -> list[tuple[str, Any]]:
-    """What the runs of a group have in common, as (name, value): they differ in their seed only."""
+    """What the runs of a group have in common, as (name, value); they differ only in their seed."""
     config = run.config
     return [("search", config.label), *search_settings(config.search).items(), ("H", config.H), ("shift", config.shift)]
 
@@ -47,7 +47,7 @@ def _label(run: RunFiles) -> str:
 
 
 def _flags(run: RunFiles) -> dict[str, Any]:
-    """The flags of `ars train` that make this run, all spelled out, so that they stay right if a preset changes."""
+    """All flags of `ars train` for this run, so that they stay valid if a preset changes."""
     config = run.config
     shared = {f.name: getattr(config, f.name) for f in own_fields(config)}
     usual = {f.name: f.default for f in own_fields(config) if f.name in ("noise", "table_size", "stats_every")}
@@ -68,19 +68,19 @@ def _flags(run: RunFiles) -> dict[str, Any]:
 def write_report(
     runs: list[RunFiles], out: Path, *, task: str | None = None, seconds: float = 8.0, say: Say = lambda _: None
 ) -> dict[str, Any]:
-    """Write the report of some runs; without films if seconds = 0. Returns what the page shows."""
+    """Write the report of some runs, without films if seconds = 0; returns the data of the page."""
     data = report_data(runs, task=task, seconds=seconds, say=say)
     write_page(data, out)
     return data
 
 
 def report_data(runs: list[RunFiles], *, task: str | None, seconds: float, say: Say = lambda _: None) -> dict[str, Any]:
-    """All that the page shows. Only the best run of each task is filmed: more films would make the page heavy."""
+    """The data of the page. Only the best run of each task is filmed, to keep the page small."""
     if seconds != 0:
         check_seconds(seconds)
     names = dict.fromkeys(run.config.task for run in runs)
     if task is not None and task not in names:
-        raise SettingError(f"There is no run of {task} among these: they are of {', '.join(sorted(names))}.")
+        raise SettingError(f"task = {task} has no run among these, which are of {', '.join(sorted(names))}.")
     most = max(80, min(MOST_POINTS, POINTS_OF_ALL // max(1, len(runs))))
     shown = [_run(run, name, most) for run, name in zip(runs, short_names([run.path for run in runs]), strict=True)]
     tasks = [_task(name, runs, shown) for name in names]
@@ -92,18 +92,18 @@ def report_data(runs: list[RunFiles], *, task: str | None, seconds: float, say: 
                 confirmed = task if task == run.config.task else None  # for the runs of that task only
                 gait = shown[best]["gait"] = film_gait(_policy_of_task(run), confirmed, seconds=seconds)
                 if "why_not" in gait:
-                    say(f"Without a film: {gait['why_not']}")
+                    say(f"No film: {gait['why_not']}")
     return {"kind": "report", "version": versions()["ars-rl"], "tasks": tasks, "runs": shown}
 
 
 def _policy_of_task(run: RunFiles) -> LinearPolicy:
-    """The policy for the task of the run, whatever its own file names."""
+    """The policy, with the task of the run whatever its own file says."""
     assert run.policy is not None
     return LinearPolicy(run.policy.M, run.policy.mu, run.policy.sigma, {**run.policy.task, "name": run.config.task})
 
 
 def _task(name: str, runs: list[RunFiles], shown: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the runs of a task show together."""
+    """The data that the runs of a task share."""
     members = [index for index, run in enumerate(runs) if run.config.task == name]
     _mark_differences([shown[index] for index in members])
     groups = group({index: _settings_pairs(runs[index]) for index in members})
@@ -122,20 +122,20 @@ def _best_mean(run: RunFiles) -> float:
 
 
 def group(settings: dict[int, list[tuple[str, Any]]]) -> list[tuple[str, list[int]]]:
-    """Runs with equal settings, and what tells them from the other groups: "alpha 0.02: ", or "" for a single group."""
+    """Runs with equal settings, and what distinguishes each group: "alpha 0.02: ", or "" for a single group."""
     alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for index, pairs in settings.items():
         texts = ((name, f"{name} {value:g}" if isinstance(value, int | float) else str(value)) for name, value in pairs)
         alike.setdefault(tuple(texts), []).append(index)
-    found = []
+    groups = []
     for key, members in alike.items():
         own = [pair[1] for pair in key if any(pair not in other for other in alike)]
-        found.append((", ".join(own) + ": " if own else "", members))
-    return found
+        groups.append((", ".join(own) + ": " if own else "", members))
+    return groups
 
 
 def _mark_differences(runs: list[dict[str, Any]]) -> None:
-    """Add to each setting whether it is the same in all runs."""
+    """Add to each setting whether it differs between runs."""
     common = set.intersection(*(set(run["settings"]) for run in runs))
     for run in runs:
         run["settings"] = [(*row, row not in common) for row in run["settings"]]
@@ -157,24 +157,24 @@ def _run(run: RunFiles, name: str, most: int) -> dict[str, Any]:
 
 
 def facts(run: RunFiles) -> list[tuple[str, str]]:
-    """The run at a glance, as (what, value)."""
+    """The main facts of a run, as (what, value)."""
     last = run.records[-1] if run.records else dict.fromkeys(AXES, 0)
     evaluated = [record for record in run.records if record.get("eval_mean") is not None]
     best = max(evaluated, key=lambda record: record["eval_mean"], default={})
     deviation = f" ± {_number(best['eval_std'])}" if best.get("eval_std") is not None else ""
-    found = [
+    rows = [
         ("seed", str(run.config.seed)),
         ("best evaluation", _number(best.get("eval_mean")) + deviation),
         ("at iteration", _number(best.get("iteration"))),
     ]
     if (threshold := presets.threshold(run.config.task)) is not None:
         reached = next((record for record in evaluated if record["eval_mean"] >= threshold), None)
-        found += [
+        rows += [
             ("episodes to threshold", _number(reached["episodes"]) if reached else "not reached"),
             ("time to threshold", duration(reached["seconds"]) if reached else "–"),
         ]
     return [
-        *found,
+        *rows,
         ("episodes", _number(last["episodes"])),
         ("timesteps", _number(last["timesteps"])),
         ("time, with evaluations", duration(last["seconds"])),
@@ -183,7 +183,7 @@ def facts(run: RunFiles) -> list[tuple[str, str]]:
 
 
 def _number(value: float | None) -> str:
-    """Four digits, or all before the point; the script's `number` does the same."""
+    """Four digits, or all those before the point, as the script's `number` does."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
@@ -208,8 +208,8 @@ def _policy(run: RunFiles) -> dict[str, Any] | None:
 
 
 def _scales(matrix: FloatArray, blocks: tuple[Columns, ...]) -> list[float]:
-    """The size at which colours are full, for the whole matrix and for each block: the largest, or where there are
-    many the 99th percentile, so that a few outliers do not fade the rest."""
+    """The value of full colour, for the whole matrix and for each block: the largest or, if there are many, the 99th
+    percentile, so that a few outliers do not fade the rest."""
     sizes = np.abs(matrix)
     ends = np.cumsum([len(block.names) for block in blocks])
     parts = [sizes, *np.split(sizes, ends[:-1], axis=1)]
@@ -217,7 +217,7 @@ def _scales(matrix: FloatArray, blocks: tuple[Columns, ...]) -> list[float]:
 
 
 def settings(run: RunFiles) -> list[tuple[str, str, str]]:
-    """Every setting as (where, name, value), flat."""
+    """Every setting as (part, name, value), flat."""
     parts = {"configuration": run.config.to_dict(), "stops at": run.stop.to_dict(), "task": run.definition,
              "versions": run.versions}  # fmt: skip
     return [(where, name, value) for where, part in parts.items() for name, value in _flat(part)]
@@ -229,21 +229,22 @@ def _flat(value: Any, name: str = "", depth: int = 0) -> list[tuple[str, str]]:
         return [pair for part in pairs for pair in part]
     try:
         return [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
-    except RecursionError:  # nothing of ours is nested that deeply
+    except RecursionError:  # our own files are never nested that deeply
         return [(name, "…")]
 
 
 def commands(run: RunFiles) -> list[tuple[str, str]]:
-    """The commands that make this run again and go on with it."""
+    """The commands that repeat, continue, evaluate and show this run."""
     task, folder = run.config.task, str(run.path)
     flags = (word for name, value in _flags(run).items() for word in flag_words(name, value))
     own = shlex.split(task_flag(task))
-    found = [("train it again", ["ars", "train", task, *flags])]
-    found += [("continue it", ["ars", "resume", folder, "--minutes", "10", *own])]
+    listed = [("train it again", ["ars", "train", task, *flags])]
+    listed += [("continue it", ["ars", "resume", folder, "--minutes", "10", *own])]
     if run.policy_file:
         file = str(run.path / run.policy_file)
-        found += [("evaluate it", ["ars", "evaluate", file, *own]), ("watch it", ["ars", "watch", file, *own])]
-    return [(what, shlex.join(words)) for what, words in [*found, ("make this page", ["ars", "report", folder, *own])]]
+        listed += [("evaluate it", ["ars", "evaluate", file, *own]), ("watch it", ["ars", "watch", file, *own])]
+    listed += [("make this page", ["ars", "report", folder, *own])]
+    return [(what, shlex.join(words)) for what, words in listed]
 
 
 def flag_words(name: str, value: Any) -> tuple[str, ...]:
@@ -255,7 +256,7 @@ def flag_words(name: str, value: Any) -> tuple[str, ...]:
 
 
 def short_names(paths: list[Path]) -> list[str]:
-    """The folders' names, with as much of the path as tells them apart."""
+    """The names of the folders, with as much of their paths as distinguishes them."""
     full = [path.absolute() for path in paths]
     depth = 1
     while len({path.parts[-depth:] for path in full}) < len(set(full)):  # ends: whole paths differ

@@ -1,7 +1,7 @@
 """The paper's tables and figures: one file each, and one line here.
 
-A file has the title, the published values, the runs that are needed and how they are drawn, in the shape of
-ars/paper/artefact.py; the same shape serves what goes beyond the paper.
+A file has the title, the published values, the runs that are needed and how they are drawn, as an Artefact
+(ars/paper/artefact.py). Results beyond the paper can have the same form.
 """
 
 from importlib import import_module
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ars.paper.artefact import Artefact
 
-# Name → module, which is imported when it is asked for.
+# Name → module, which is imported on first use.
 ARTEFACTS = {
     "table1": "ars.paper.table1",
     "table2": "ars.paper.table2",
@@ -28,6 +28,6 @@ ARTEFACTS = {
 
 
 def load_artefact(name: str) -> "Artefact":
-    """The table or figure of a name in ARTEFACTS."""
+    """The table or figure with a name in ARTEFACTS."""
     artefact: Artefact = import_module(ARTEFACTS[name]).ARTEFACT
     return artefact

@@ -1,4 +1,4 @@
-"""What tables and figures share: their shape, tables as text, and the choice of runs and cells that several have."""
+"""What tables and figures share: their form, tables as text, the choice of runs, and common cells."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ NOTHING = "–"  # no run yet
 
 @dataclass(frozen=True)
 class Shown:
-    """What a table or figure is drawn from: every curve that is there, and which tasks, seeds and runs it shows."""
+    """What a table or figure is drawn from: all available curves, and the tasks, seeds and runs that it shows."""
 
     curves: Sequence[Curve]
     tasks: Sequence[str]
@@ -33,8 +33,8 @@ class Shown:
 
     def by_task(self) -> dict[str, list[Curve]]:
         """The curves of the runs in `specs`."""
-        there = choose_curves(self.specs, self.curves)
-        return {task: [curve for curve in there if curve.task == task] for task in self.tasks}
+        chosen = choose_curves(self.specs, self.curves)
+        return {task: [curve for curve in chosen if curve.task == task] for task in self.tasks}
 
     def wanted(self) -> dict[str, int]:
         """How many runs of each task are in `specs`."""
@@ -43,21 +43,21 @@ class Shown:
 
 @dataclass(frozen=True)
 class Artefact:
-    """A table or figure. `runs(tasks, seeds)` are those that it needs, most important first; `draw` returns the
-    contents of its files by their paths in the results folder, and none where there is nothing to draw."""
+    """A table or figure. `runs(tasks, seeds)` are the runs that it needs, most important first; `draw` returns the
+    contents of its files by their paths in the results folder, empty if there is nothing to draw."""
 
     title: str
     robots: tuple[str, ...]
     runs: Callable[[Sequence[str], Sequence[int]], list[RunSpec]]
     draw: Callable[[Shown], dict[str, bytes]]
     seeds: tuple[int, ...] = PAPER_SEEDS
-    many: bool = False  # so many seeds that a first few of them may be asked for
-    files: tuple[str, ...] = ()  # the main ones, which the index lists, if they do not have its name
+    many: bool = False  # whether the user may request only the first few of its seeds
+    files: tuple[str, ...] = ()  # the main files for the index, if they are not named after it
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are text already; `notes` stand below."""
+    """Cells are text; `notes` are printed below."""
 
     title: str
     columns: Sequence[str]
@@ -81,7 +81,7 @@ class Table:
 
 
 def main_variant(task: str) -> str:
-    """The column that tables 2 to 5 are about: V1 on Swimmer, V2 on Humanoid, V2-t elsewhere."""
+    """The variant of tables 2 to 5: V1 on Swimmer, V2 on Humanoid, V2-t elsewhere."""
     return MAIN_VARIANTS.get(paper_robot(task), "V2-t")
 
 
@@ -93,8 +93,8 @@ def main_runs(tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
 def pick(
     curves: Sequence[Curve], task: str, variant: str, seeds: Sequence[int], goal: tuple[float, int] | None = None
 ) -> list[Curve]:
-    """The runs of a variant with its preset, each once. With a goal, (threshold, cap), a curve of which it is known
-    whether it gets there comes before a fuller one."""
+    """The runs of a variant with its preset, each once. With a goal, (threshold, cap), a curve whose outcome is known
+    is preferred to one with more evaluation rollouts."""
     wanted = {run_spec(task, seed, variant=variant).identity for seed in seeds}
     chosen = (curve for curve in curves if curve.task == task and curve.identity in wanted)
     return fullest(chosen, lambda curve: goal is not None and curve.settled(*goal))
@@ -103,8 +103,8 @@ def pick(
 def threshold_cell(
     curves: Sequence[Curve], threshold: float, cap: int, wanted: int, what: str, show: Callable[[float], str]
 ) -> str:
-    """The mean if every run reached the threshold, else how many did, after how much each, and how many are under
-    way."""
+    """The mean if every run reached the threshold, otherwise how many did, what each spent, and how many are still
+    running."""
     if not curves:
         return NOTHING
     spent = [curve.reach(threshold, what) for curve in curves]
@@ -118,11 +118,11 @@ def threshold_cell(
 
 
 def few_seeds(curves: Sequence[Curve], wanted: int) -> str:
-    """How many seeds there are, where some are missing."""
+    """How many seeds there are, if some are missing."""
     return f" ({len(curves)} seed{'s' if len(curves) > 1 else ''})" if len(curves) < wanted else ""
 
 
 def scientific(value: float) -> str:
-    """1.60e5, as the paper's tables have it."""
+    """1.60e5, as in the paper's tables."""
     digits, exponent = f"{value:.2e}".split("e")
     return f"{digits}e{int(exponent)}"

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SEEDS = tuple(dict.fromkeys((*PAPER_SEEDS, *OTHERS)))
-MOST = 3  # the paper shows one run; of those that are there we show a few
+MOST = 3  # runs shown; the paper shows one
 
 
 def runs(tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
-    """That of the first seed, unless seeds were listed: the others are shown where another artefact has run them."""
+    """The run of the first seed, unless seeds were listed: others are shown if another artefact has run them."""
     return main_runs(tasks, seeds[:1] if seeds == SEEDS else seeds)
 
 
@@ -41,8 +41,8 @@ def plot(curves: Sequence[Curve]) -> "Figure":
 def draw(shown: Shown) -> dict[str, bytes]:
     from ars.plotting import image_files
 
-    there = [curve for task in shown.tasks for curve in pick(shown.curves, task, "V2", shown.seeds)]
-    curves = sorted(there, key=lambda curve: shown.seeds.index(curve.seed))[:MOST]
+    every = [curve for task in shown.tasks for curve in pick(shown.curves, task, "V2", shown.seeds)]
+    curves = sorted(every, key=lambda curve: shown.seeds.index(curve.seed))[:MOST]
     return image_files("figures/figure1", lambda: plot(curves))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = {"BRS": "#7a7a7a", "V1": "#d55e00", "V1-t": "#e69f00", "V2": "#0072b2", "V2-t": "#009e73"}
-POINTS = 200  # of a curve
+POINTS = 200  # per curve
 
 
 def plot(groups: Mapping[str, Mapping[str, Sequence[Curve]]]) -> "Figure":
@@ -30,7 +30,7 @@ def plot(groups: Mapping[str, Mapping[str, Sequence[Curve]]]) -> "Figure":
         for variant, curves in of_variants.items():
             _mean_and_deviation(ax, variant, [c for c in curves if c.rewards.size > 1])
         ax.set_xlim(left=0)
-        low, high = ax.get_ylim()  # BRS may fall far before it diverges, and the others need the room
+        low, high = ax.get_ylim()  # BRS may fall far before it diverges, which would squeeze the other curves
         best = max((c.best for curves in of_variants.values() for c in curves), default=0.0)
         ax.set_ylim(max(low, -threshold / 3), min(high, 1.2 * max(best, threshold)))
         plotting.add_legend(ax)
@@ -40,7 +40,7 @@ def plot(groups: Mapping[str, Mapping[str, Sequence[Curve]]]) -> "Figure":
 def _mean_and_deviation(ax: "Axes", variant: str, curves: Sequence[Curve]) -> None:
     if not curves:
         return
-    diverged = sum(c.failed for c in curves)  # their rewards have no bounds: the legend counts them
+    diverged = sum(c.failed for c in curves)  # counted in the legend, but too large to draw
     curves = [c for c in curves if not c.failed]
     color = COLORS[variant]
     if not curves:
@@ -48,7 +48,7 @@ def _mean_and_deviation(ax: "Axes", variant: str, curves: Sequence[Curve]) -> No
         return
     complete = [c for c in curves if c.status != "unfinished"]
     under_way = len(curves) - len(complete)
-    curves = complete or curves  # one under way would cut the others' mean short
+    curves = complete or curves  # an unfinished run would cut the mean of the others short
     ends = [c.columns["at_episodes"][-1] for c in curves]
     at = np.linspace(min(c.columns["at_episodes"][0] for c in curves), max(ends), POINTS)
     rows = np.array([_between(c, at) for c in curves])
@@ -65,9 +65,9 @@ def _mean_and_deviation(ax: "Axes", variant: str, curves: Sequence[Curve]) -> No
 
 
 def _between(curve: Curve, at: FloatArray) -> FloatArray:
-    """Straight lines between evaluations; NaN before the first and after the last."""
-    found: FloatArray = np.interp(at, curve.columns["at_episodes"], curve.rewards, left=np.nan, right=np.nan)
-    return found
+    """Linear interpolation between evaluations; NaN before the first and after the last."""
+    rewards: FloatArray = np.interp(at, curve.columns["at_episodes"], curve.rewards, left=np.nan, right=np.nan)
+    return rewards
 
 
 def draw(shown: Shown) -> dict[str, bytes]:

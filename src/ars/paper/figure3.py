@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 PUBLISHED = {"Swimmer": 0.7, "Hopper": 0.7, "HalfCheetah": 0.7, "Walker2d": 0.2, "Ant": 0.7, "Humanoid": 0.7}
 BANDS = ((0, 100, 0.10), (10, 90, 0.16), (25, 75, 0.28))  # percentiles and opacity, widest first
 BLUE = "#0072b2"
-POINTS = 200  # of a curve
-ENOUGH = 8  # runs for percentiles to mean something; fewer are drawn one by one
+POINTS = 200  # per curve
+ENOUGH = 8  # runs for meaningful percentiles; fewer are drawn one by one
 
 
 def variant_of(task: str) -> str:
@@ -38,7 +38,7 @@ def plot(
     groups: Mapping[str, Sequence[Curve]], wanted: Mapping[str, int], caps: Mapping[str, int],
     variants: Mapping[str, str], what: str,
 ) -> "Figure":  # fmt: skip
-    """Task → runs, of so many; median and bands of percentiles. A run that ended at the threshold stays there."""
+    """Task → runs, out of `wanted`: median and percentile bands. A run that ended at the threshold stays there."""
     from ars import plotting
 
     done = {
@@ -72,7 +72,7 @@ def plot(
 
 
 def _bands(ax: "Axes", at: st.FloatArray, rows: st.FloatArray) -> None:
-    rows = np.where(np.isnan(rows), -math.inf, rows)  # before a run's first evaluation: below all
+    rows = np.where(np.isnan(rows), -math.inf, rows)  # before a run's first evaluation: below everything
     for low, high, opacity in BANDS:
         edges = st.percentile(rows, (low, high))
         edges[np.isinf(edges)] = np.nan
@@ -82,7 +82,7 @@ def _bands(ax: "Axes", at: st.FloatArray, rows: st.FloatArray) -> None:
 
 
 def up_to_threshold(curve: Curve, threshold: float, at: st.FloatArray) -> st.FloatArray:
-    """Rewards up to the threshold: above it the runs that ended there and those that went on must look alike."""
+    """Rewards up to the threshold: runs that ended there and runs that continued must look the same."""
     rewards = np.minimum(curve.rewards, threshold)
     reached = np.flatnonzero(curve.rewards >= threshold)
     if len(reached):
@@ -91,7 +91,7 @@ def up_to_threshold(curve: Curve, threshold: float, at: st.FloatArray) -> st.Flo
 
 
 def plot_profiles(groups: Mapping[str, Sequence[Curve]], caps: Mapping[str, int]) -> "Figure":
-    """The share of seeds whose best reward, over the threshold, is above each level."""
+    """The share of seeds whose best reward, as a fraction of the threshold, is above each level."""
     from ars import plotting
 
     figure, [ax] = plotting.new_figure()
@@ -112,7 +112,7 @@ def plot_profiles(groups: Mapping[str, Sequence[Curve]], caps: Mapping[str, int]
 
 
 def numbers(shown: Shown) -> Table:
-    """Success rates beside the paper's, and today's statistics."""
+    """Success rates next to the paper's, and statistics of current practice."""
     rows = []
     for task in shown.tasks:
         robot, cap = paper_robot(task), shown.caps[task]

@@ -17,7 +17,7 @@ def variant_of(task: str) -> str:
 
 
 def runs(tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
-    """Those with the preset's N and b first, on all seeds: the plane of alpha and nu."""
+    """First the points with the preset's N and b on all seeds, the plane of alpha and nu; then the rest."""
     specs = []
     for task in tasks:
         variant = variant_of(task)
@@ -36,7 +36,7 @@ def point_of(curve: Curve) -> Preset:
 
 
 def numbers(groups: Mapping[str, Sequence[Curve]], wanted: Mapping[str, int], caps: Mapping[str, int]) -> Table:
-    """The share of (point, seed) that reach the threshold."""
+    """The share of (point, seed) pairs that reach the threshold."""
     rows = []
     for task, curves in groups.items():
         threshold = THRESHOLDS[paper_robot(task)]
@@ -50,7 +50,7 @@ def numbers(groups: Mapping[str, Sequence[Curve]], wanted: Mapping[str, int], ca
 
 
 def plane(groups: Mapping[str, Sequence[Curve]], seeds: Sequence[int], caps: Mapping[str, int]) -> Table:
-    """The part of the grids in which only alpha and nu vary: episodes to the threshold at each point."""
+    """Episodes to the threshold at each point of the grids at which only alpha and nu vary."""
     rows = []
     for task, curves in groups.items():
         own = preset(task, variant_of(task))

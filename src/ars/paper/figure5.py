@@ -1,4 +1,4 @@
-"""Figure 5: nominal control, LSPI and ARS on LQR. It needs no runs but the comparison of `ars lqr`, in lqr/lqr.csv."""
+"""Figure 5: nominal control, LSPI and ARS on LQR. It needs no runs, only the comparison of `ars lqr` in lqr/lqr.csv."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def is_there(out: Path) -> bool:
 
 
 def compare(out: Path) -> None:
-    """Make the numbers, on all cores, or go on where an interrupted comparison stopped."""
+    """Run the comparison on all cores, or continue an interrupted one."""
     from ars.executors import cores
     from ars.experiments.lqr import comparison
 

@@ -1,6 +1,6 @@
-"""`ars reproduce` as a library: the runs of tables and figures that are missing, and these drawn from what is there.
+"""`ars reproduce` as a library: run what is missing for tables and figures, and draw them from what there is.
 
-Everything is drawn from the small files in `results/runs/` alone; what is not there is marked, never guessed.
+Everything is drawn only from the curve files in `results/runs/`; missing values are marked, never guessed.
 """
 
 import hashlib
@@ -29,30 +29,30 @@ RunJobs = Callable[[Sequence[Job], Mapping[RunSpec, float]], Sequence[Outcome]] 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for. `tasks` and `first` narrow what runs; what is drawn is the whole artefact, of other seeds
-    only if they were listed by hand (`seeds`), into files of their own."""
+    """What was requested. `tasks` and `first` limit what runs; the whole artefact is drawn, with other seeds only if
+    they were listed (`seeds`), to separate files."""
 
     names: Sequence[str]
     out: Path
     tasks: Sequence[str] | None = None
     seeds: Sequence[int] | None = None
-    first: int | None = None  # so many of the seeds, where an artefact has a hundred
-    to_cap: bool = False  # also where the way to the threshold would do
+    first: int | None = None  # how many of the seeds to run, if an artefact has a hundred
+    to_cap: bool = False  # whether runs continue to the cap after the threshold
 
     def check(self) -> None:
-        """One sentence for what no artefact has."""
+        """Raise an error for what no artefact has."""
         if self.first is not None:
             whole_number("seeds", self.first, 1, len(MANY))
             many = sorted(name for name in ARTEFACTS if load_artefact(name).many)
             if not set(self.names) & set(many):
-                raise SettingError(f"seeds is for {', '.join(many)}: give {self.names[0]} a --seed-list.")
+                raise SettingError(f"seeds applies only to {', '.join(many)}: give {self.names[0]} a --seed-list.")
         for task in self.tasks or ():
             if not any(chosen(name, [task]) for name in self.names):
                 robots = ", ".join(load_artefact(self.names[0]).robots) or "no tasks"
                 raise SettingError(f"{self.names[0]} has no {task}: it has {robots}.")
 
     def specs(self, name: str) -> list[RunSpec]:
-        """The runs asked for."""
+        """The requested runs."""
         artefact = load_artefact(name)
         narrowed = artefact.seeds[: self.first] if self.first and artefact.many else None
         return self._runs(name, chosen(name, self.tasks), narrowed or self.seeds or artefact.seeds)
@@ -62,16 +62,16 @@ class Request:
         return [replace(spec, until=None) for spec in specs] if self.to_cap else specs
 
     def shown(self, name: str, version: str) -> Shown:
-        """What the artefact shows."""
+        """What the artefact is drawn from."""
         artefact = load_artefact(name)
         tasks, seeds = [f"{robot}-{version}" for robot in artefact.robots], self.seeds or artefact.seeds
         caps = {task: CAPS[paper_robot(task)] for task in tasks}
         return Shown(self.curves(), tasks, seeds, caps, self._runs(name, tasks, seeds), self.out)
 
     def suffix(self, version: str) -> str:
-        """Of files that are not the artefact as the paper has it."""
+        """For the names of files that differ from the paper's version of the artefact."""
         own = "-seeds" + "-".join(map(str, self.seeds)) if self.seeds else ""
-        if len(own) > 80:  # a file's name has an end, and two long lists may begin alike
+        if len(own) > 80:  # file names are limited, and two long lists may begin alike
             own = f"{own[:70]}-{hashlib.sha256(own.encode()).hexdigest()[:8]}"
         return ("" if version == "v1" else f"-{version}") + own
 
@@ -79,7 +79,7 @@ class Request:
         return load_all(self.out / "runs")[0]
 
     def to_do(self) -> list[RunSpec]:
-        """The runs that are missing, in the artefacts' order, each once."""
+        """The missing runs, in the order of the artefacts, each once."""
         return missing((spec for name in self.names for spec in self.specs(name)), self.curves())
 
     def needs_lqr(self) -> bool:
@@ -96,13 +96,13 @@ def names(target: str) -> list[str]:
 
 
 def chosen(name: str, tasks: Sequence[str] | None) -> list[str]:
-    """The tasks of an artefact, narrowed to those asked for; `Hopper` reads as `Hopper-v1`."""
+    """The requested tasks that an artefact has; `Hopper` means `Hopper-v1`."""
     robots = load_artefact(name).robots
     return [task for task in map(_full, tasks or robots) if paper_robot(task) in robots]
 
 
 def versions(tasks: Sequence[str] | None) -> list[str]:
-    """Which definitions of the robots were asked for: v1, v5 or both."""
+    """Which definitions of the robots were requested: v1, v5 or both."""
     return sorted({_full(task).rpartition("-")[2] for task in tasks or ROBOTS})
 
 
@@ -114,8 +114,8 @@ def _full(task: str) -> str:
 
 
 def say_costs(request: Request, cores: int, say: Say = print) -> dict[RunSpec, float]:
-    """How many runs of each artefact are there, and what the rest takes on this machine; returns the runs that are
-    missing, with the seconds of each."""
+    """Print how many runs of each artefact are complete and what the rest costs on this machine; returns the missing
+    runs with the seconds of each."""
 
     def need(seconds: Collection[float]) -> str:
         return f"about {duration(sum(seconds))} of one core, {duration(on_cores(seconds, cores))} on {cores}"
@@ -139,8 +139,8 @@ def run_missing(
     request: Request, *, cores: int, runs: Path = RUNS, minutes: float | None = None, run: RunJobs | None = None,
     compare: Callable[[Path], None] = figure5.compare, say: Say = print, warn: Say = print,
 ) -> list[Outcome]:  # fmt: skip
-    """Run what is missing, after a word on what it costs. `run` runs the jobs, with a display for instance, and
-    `compare` makes the numbers of figure 5."""
+    """Print what the missing runs cost, and run them. `run` runs the jobs, for instance with a display, and `compare`
+    makes the numbers of figure 5."""
     curves = request.out / "runs"
     for problem in collect(runs, curves):
         warn(f"Left out: {problem}")
@@ -153,9 +153,9 @@ def run_missing(
         collect(runs, curves)
     if minutes is not None and len(ended) < len(jobs):
         left = len(jobs) - len(ended)
-        say(f"{minutes:g} minutes are over: {left} of {len(jobs)} runs are left; the same command goes on.")
-    if needs_lqr and minutes is not None:  # it has no limit of its own
-        say("figure5 is left out, for ars lqr has no --minutes: run ars reproduce figure5.")
+        say(f"{minutes:g} minutes are over: {left} of {len(jobs)} runs are left; the same command continues.")
+    if needs_lqr and minutes is not None:  # it has no time limit
+        say("figure5 is left out, because ars lqr has no --minutes: run ars reproduce figure5.")
     elif needs_lqr:
         compare(request.out)
     return ended
@@ -165,17 +165,17 @@ def run_missing(
 
 
 def draw_all(request: Request, *, say: Say = print, warn: Say = print) -> None:
-    """Draw every artefact of a request from what is there, and the index."""
+    """Draw every artefact of a request, and write the index."""
     for problem in load_all(request.out / "runs")[1]:
         warn(f"Left out: {problem}")
     for name in request.names:
         files = draw(request, name)
-        say("\n".join(map(str, files)) if files else f"{name} is not there yet: ars reproduce {name} runs it.")
+        say("\n".join(map(str, files)) if files else f"{name} has no results yet: run ars reproduce {name}.")
     say(str(write_index(request.out)))
 
 
 def draw(request: Request, name: str) -> list[Path]:
-    """Write a table or figure from what is there; returns its main files."""
+    """Write the files of a table or figure; returns the main ones."""
     artefact, written = load_artefact(name), []
     for version in versions(request.tasks) if artefact.robots else ["v1"]:
         for file, content in artefact.draw(request.shown(name, version)).items():
@@ -186,8 +186,7 @@ def draw(request: Request, name: str) -> list[Path]:
 
 
 def write_index(out: Path) -> Path:
-    """index.md: every artefact with its command, its files and how many of its runs are there; versions and
-    machines."""
+    """index.md: every artefact with its command, files and number of complete runs; versions and machines."""
     request = Request(list(ARTEFACTS), out)
     curves = request.curves()
     lines = [
@@ -227,12 +226,12 @@ def _write(path: Path, content: bytes) -> Path:
 
 
 def commit() -> str:
-    """Of the source tree that this package runs from, or `unknown`."""
+    """The commit of the source tree of this package, or `unknown`."""
     try:
-        found = subprocess.run(
+        done = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True,
             timeout=10, check=True,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return found.stdout.strip()
+    return done.stdout.strip()

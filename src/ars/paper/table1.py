@@ -40,15 +40,15 @@ PAIRS = (("V1", "BRS"), ("V1-t", "V1"), ("V2", "V1"), ("V2-t", "V2"), ("V2-t", "
 
 
 def same_as(task: str, variant: str) -> str:
-    """V1 for V1-t and V2 for V2-t where b = N makes them the same: on Swimmer, whose grid has N = 1 alone, and on
-    Humanoid, for which table 9 has the same values twice."""
+    """V1 for V1-t and V2 for V2-t if b = N makes them the same: on Swimmer, whose grid has only N = 1, and on Humanoid,
+    for which table 9 has the same values twice."""
     robot, base = paper_robot(task), variant.removesuffix("-t")
     own = PRESETS[variant][robot]
     return base if own.b == own.N and PRESETS[base][robot] == own else variant
 
 
 def variants(task: str) -> list[str]:
-    """The columns that differ from each other, the main one first. BRS is ours."""
+    """The distinct columns, the main one first. BRS is not in the paper's table."""
     main = main_variant(task)
     others = [name for name in ("V2-t", "V2", "V1-t", "V1", "BRS") if name != main]
     return [main, *(name for name in others if same_as(task, name) == name)]
@@ -63,7 +63,7 @@ def runs(tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
 
 
 def table(shown: Shown) -> Table:
-    """The paper's values stand after a slash."""
+    """Our values and, after a slash, the paper's."""
     rows = []
     for task in shown.tasks:
         robot = paper_robot(task)
@@ -89,8 +89,8 @@ def table(shown: Shown) -> Table:
 
 
 def improvement(shown: Shown) -> Table:
-    """The ablation in today's terms: does each augmentation help? By best evaluations, run against run, each at the
-    end of its cap."""
+    """Whether each augmentation helps: the probability that the best evaluation of a run exceeds that of another, both
+    at the end of their cap."""
     rows = []
     for task in shown.tasks:
         row = [task]

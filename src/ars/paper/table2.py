@@ -1,4 +1,4 @@
-"""Table 2: maximum average reward after 10^6 timesteps; and the table of any such budgets, which table 3 is too."""
+"""Table 2: maximum average reward after 10^6 timesteps; also the form of table 3."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from ars.presets import paper_robot
 
 
 class Budget(NamedTuple):
-    """A row: the maximum average reward after so many timesteps; ≈ was read off a figure."""
+    """A row: the maximum average reward after some timesteps; ≈ was read off a figure."""
 
     timesteps: float
     ars: int
@@ -29,7 +29,7 @@ PUBLISHED = {
 
 
 def budget_table(title: str, published: Mapping[str, Budget], shown: Shown) -> Table:
-    """R-max of appendix A.1, with the paper's values beside."""
+    """R-max of appendix A.1 next to the paper's values."""
     rows: list[list[str]] = []
     rivals: list[str] = []
     for task in shown.tasks:
@@ -49,8 +49,8 @@ def budget_table(title: str, published: Mapping[str, Budget], shown: Shown) -> T
 
 
 def _r_max(group: Sequence[Curve], budget: float, wanted: int) -> tuple[str, str]:
-    """By the appendix, and by the evaluations within the budget alone. A run under way that has not spent the budget
-    would end the others' curves where it happens to be, so it waits."""
+    """By the appendix, and only by evaluations within the budget. An unfinished run that has not spent the budget is
+    left out, because it would cut the other curves short."""
     group = [c for c in group if c.status != "unfinished" or c.timesteps >= budget]
     shared = sorted(set.intersection(*(set(c.columns["at_iteration"]) for c in group))) if group else []
     if not shared:
@@ -59,10 +59,10 @@ def _r_max(group: Sequence[Curve], budget: float, wanted: int) -> tuple[str, str
     rewards = [c.rewards[here] for c, here in zip(group, at, strict=True)]
     timesteps = [c.columns["at_timesteps"][here] for c, here in zip(group, at, strict=True)]
     mean, few = np.mean(rewards, axis=0), few_seeds(group, wanted)
-    found = st.r_max(rewards, timesteps, budget)
+    by_appendix = st.r_max(rewards, timesteps, budget)
     within = mean[np.max(timesteps, axis=0) <= budget]
     most = f"{within.max():.0f}{few}" if within.size else NOTHING
-    return (f"≥ {most}",) * 2 if found is None else (f"{found:.0f}{few}", most)
+    return (f"≥ {most}",) * 2 if by_appendix is None else (f"{by_appendix:.0f}{few}", most)
 
 
 def table(shown: Shown) -> Table:

@@ -1,4 +1,4 @@
-"""Table 5: the maximum average reward over every run of ARS on these seeds, whatever its hyperparameters, that was
+"""Table 5: the maximum average reward over all runs of ARS on these seeds, with any hyperparameters, that were
 evaluated by 100 rollouts."""
 
 from ars.experiments.run_specs import EVAL_EPISODES

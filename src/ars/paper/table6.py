@@ -1,4 +1,4 @@
-"""Table 6: median time and CPU time to 6000 on Humanoid; and what it shares with table 7, their times by percentile."""
+"""Table 6: median time and CPU time to 6000 on Humanoid; and what it shares with table 7."""
 
 import math
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ OUR_TIME = (
 
 
 def runs(tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
-    """The first by the paper's protocol, the others to the threshold."""
+    """The first run by the paper's protocol, the others up to the threshold."""
     return main_runs(tasks, seeds[:1]) + figure3.runs(tasks, seeds[1:])
 
 
@@ -56,12 +56,12 @@ def our_name(group: Sequence[Curve], shown: Shown) -> list[str]:
 
 
 def minutes(curves: Sequence[Curve], percents: Sequence[float]) -> list[tuple[str, float]]:
-    """Percentiles of the time to 6000: "" and the time, or "> " and what it is more than, by the time that the runs
-    which are not there yet have taken."""
+    """Percentiles of the time to 6000: "" and the time, or "> " and a lower bound from the time that runs have spent
+    without reaching 6000."""
     reached = np.array([c.reach(THRESHOLDS["Humanoid"], "seconds") / 60 for c in curves])
     least = np.minimum(reached, [c.seconds / 60 for c in curves])
-    found = zip(st.percentile(reached, percents), st.percentile(least, percents), strict=True)
-    return [("> " if math.isinf(exact) else "", float(bound)) for exact, bound in found]
+    pairs = zip(st.percentile(reached, percents), st.percentile(least, percents), strict=True)
+    return [("> " if math.isinf(exact) else "", float(bound)) for exact, bound in pairs]
 
 
 def notes(group: Sequence[Curve]) -> list[str]:

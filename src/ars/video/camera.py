@@ -19,7 +19,7 @@ PACKAGES = "libegl1 libgl1-mesa-dri"  # Debian's, for EGL without a graphics car
 SKY_TOP, SKY_HORIZON = (0.30, 0.45, 0.62), (0.83, 0.89, 0.94)
 FLOOR_DARK, FLOOR_LIGHT = (0.44, 0.51, 0.57), (0.54, 0.61, 0.66)
 LIGHT = np.array([0.19, 0.29, -0.94])  # down, from behind the camera
-SECONDS_TO_FOLLOW = 0.4  # vertically the camera follows slowly, or the horizon would shake with each step
+SECONDS_TO_FOLLOW = 0.4  # the camera follows slowly in height; otherwise the horizon would shake with each step
 
 
 class FilmError(ArsError):
@@ -27,10 +27,10 @@ class FilmError(ArsError):
 
 
 def check_opengl() -> None:
-    """With MUJOCO_GL set, MuJoCo loads that library as soon as it is imported, with errors of many kinds."""
+    """Import MuJoCo, which loads the library of MUJOCO_GL and may fail in many ways."""
     try:
         import mujoco  # noqa: F401
-    except Exception as error:  # PyOpenGL's, of many kinds
+    except Exception as error:  # PyOpenGL raises many kinds
         raise FilmError(_without_opengl(error)) from error
 
 
@@ -62,7 +62,7 @@ class Camera:
         self._lift: float | None = None
 
     def picture(self, data: Any, seconds: float = 0.0) -> Image:
-        """(height, width, 3) of the state in data; seconds since the last picture."""
+        """(height, width, 3) of the state in `data`; `seconds` since the last picture."""
         import mujoco
 
         x, y, z = data.subtree_com[self._body]
@@ -75,7 +75,7 @@ class Camera:
         mujoco.mjv_updateScene(
             self._model, data, self._option, None, self._camera, mujoco.mjtCatBit.mjCAT_ALL.value, self._scene
         )
-        for light in self._scene.lights[: self._scene.nlight]:  # the shadows move along
+        for light in self._scene.lights[: self._scene.nlight]:  # move the shadows along
             if not light.headlight:
                 light.pos[:], light.dir[:] = (x - 1.0, y - 1.5, 5.0), LIGHT
         mujoco.mjr_render(self._rectangle, self._scene, self._mjr)
@@ -96,7 +96,7 @@ class Camera:
 
 
 def _kind() -> str:
-    """MUJOCO_GL, as everywhere with MuJoCo; by default EGL, which needs no display."""
+    """MUJOCO_GL, as usual with MuJoCo; by default EGL, which needs no display."""
     return os.environ.get("MUJOCO_GL", "").strip().lower() or "egl"
 
 
@@ -114,14 +114,14 @@ def _gl_context(width: int, height: int) -> Any:
         return GLContext(width, height)
     except FilmError:
         raise
-    except Exception as error:  # PyOpenGL raises AttributeError, ImportError and its own where a library is missing
+    except Exception as error:  # PyOpenGL raises AttributeError, ImportError and its own if a library is missing
         raise FilmError(_without_opengl(error)) from error
 
 
 def _without_opengl(error: Exception) -> str:
     kind, reason = _kind(), " ".join(str(error).split()).rstrip(".")
     packages = "libosmesa6" if kind == "osmesa" else PACKAGES
-    return f"Pictures need OpenGL by {kind}, which does not work here ({reason}): try `apt-get install {packages}`."
+    return f"Pictures need OpenGL ({kind}), which does not work here ({reason}): try `apt-get install {packages}`."
 
 
 def restyle(model: Any, width: int, height: int) -> Any:
@@ -149,7 +149,7 @@ def restyle(model: Any, width: int, height: int) -> Any:
 
 
 def _paint(model: Any, texture: int) -> None:
-    """Recolour the sky and a checked floor; leave other textures as they are."""
+    """Recolour the sky and a checked floor; leave other textures unchanged."""
     import mujoco
 
     start, channels = int(model.tex_adr[texture]), int(model.tex_nchannel[texture])

@@ -1,10 +1,11 @@
 """One episode of a policy, watched step by step: exactly the k-th episode of `ars evaluate` with the same seed.
 
-The rollout is the one of the plain task; the watcher wraps the environment and changes nothing.
+The rollout is that of the plain-Python task; the watcher wraps the environment and changes nothing.
 """
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ class Snapshot:
     step: int
     time: float  # seconds since the start
     reward: float  # so far
-    speed: float | None  # metres per second along x, smoothed; None where the environment does not report it
+    speed: float | None  # metres per second along x, smoothed; None if the environment does not report it
     contacts: tuple[bool, ...]  # which feet touch the ground
 
 
@@ -46,11 +47,11 @@ class Scene:
 
     def __init__(self, name: str, simulation: Any, *, dt: float, env: gymnasium.Env[Any, Any] | None = None) -> None:
         self.name, self.mujoco, self.dt, self.env = name, simulation, dt, env
-        found = find_framing(name) if simulation else None
-        self.shot = found.shot if found else None
-        self.feet = tuple(foot for foot, _ in found.feet) if found else ()
+        framing = find_framing(name) if simulation else None
+        self.shot = framing.shot if framing else None
+        self.feet = tuple(foot for foot, _ in framing.feet) if framing else ()
         self._foot_of: dict[int, int] = {}
-        for index, (_, geoms) in enumerate(found.feet if found else ()):
+        for index, (_, geoms) in enumerate(framing.feet if framing else ()):
             self._foot_of |= {simulation.model.geom(geom).id: index for geom in geoms}
 
     @staticmethod
@@ -88,8 +89,7 @@ def play(
     """Run the episode, or its first `seconds`, and call `watch` at its start and after every step."""
     name = task_of(policy, task)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    made = _watched(name, watch, render_mode)
-    try:
+    with closing(_watched(name, watch, render_mode)) as made:
         if (policy.p, policy.n) != (made.p, made.n):
             raise SettingError(
                 f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
@@ -97,12 +97,10 @@ def play(
             )
         steps = made.H if seconds == math.inf else min(made.H, max(1, math.ceil(seconds / made.scene.dt - 1e-9)))
         return made.rollout(policy, Key(seed, Stream.TEST, 0, k), H=steps, shift=0.0, gather=False)
-    finally:
-        made.close()
 
 
 def task_of(policy: LinearPolicy, task: str | None) -> str:
-    """The task's name; code of the user's own is imported only where the user names it (decision 0006)."""
+    """The task's name; the user's own code is imported only if the user names it (decision 0006)."""
     return confirmed(policy.task.get("name"), task, "This policy")
 
 
@@ -120,7 +118,7 @@ def _watched(name: str, watch: Watcher, render_mode: str | None) -> "_WatchedTas
 
 
 def _careful(name: str, watch: Watcher) -> Watcher:
-    """Report a failure of the watcher as such: the task would blame the environment."""
+    """Report a failure of the watcher as such; the task would report it as one of the environment."""
 
     def careful(scene: Scene, snapshot: Snapshot) -> None:
         try:
@@ -146,7 +144,7 @@ class _WatchedTask(GymnasiumTask):
 
 
 class _Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Passes everything on, and calls the watcher at each state."""
+    """Forwards all calls, and calls the watcher at each state."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], scene: Scene, watch: Watcher) -> None:
         super().__init__(env)

@@ -1,4 +1,4 @@
-"""Films: an episode as frames that show speed, reward and time, and the files that hold them.
+"""Films: an episode as frames that show speed, reward and time, and writers for their files.
 
 Writers receive the frames one by one while the episode runs.
 """
@@ -95,7 +95,7 @@ def stride(dt: float) -> int:
 
 
 class _Lens:
-    """Pictures of any scene: by our camera where there is a MuJoCo model, else as the environment draws itself."""
+    """Pictures of any scene: by our camera if there is a MuJoCo model, otherwise by the environment itself."""
 
     def __init__(self, width: int, height: int) -> None:
         self._size = width, height
@@ -126,7 +126,7 @@ def _own_picture(scene: Scene) -> Any:
         raise FilmError(f"{scene.name} has no pictures: its environment does not render rgb_array.")
     try:
         picture = np.asarray(scene.env.render())
-    except Exception as error:  # the environment's own; often a package that draws is missing
+    except Exception as error:  # of any kind; often a package for drawing is missing
         raise FilmError(f"{scene.name} cannot draw itself: {error}") from error
     if picture.ndim != 3 or picture.shape[2] != 3:
         raise FilmError(f"{scene.name} draws pictures of shape {picture.shape}, not of (height, width, 3).")
@@ -198,7 +198,7 @@ class GifWriter(_InMemory):
     def close(self) -> None:
         if self._palette is None:
             self._choose_palette()
-        hundredths = [round(100 * time) for time in self._times]  # a GIF's unit; rounding errors must not add up
+        hundredths = [round(100 * time) for time in self._times]  # the unit of a GIF; rounding errors must not add up
         durations = [10 * (b - a) for a, b in itertools.pairwise(hundredths)]
         content = io.BytesIO()
         first, *rest = self._frames
@@ -288,7 +288,7 @@ WRITERS: dict[str, Any] = {".gif": GifWriter, ".webp": WebpWriter, ".mp4": Mp4Wr
 
 
 def writer_for(path: Path) -> Writer:
-    """The writer for the file's ending. A missing folder is an error now, not after the film has been made."""
+    """The writer for the file's ending. A missing folder is an error now rather than after filming."""
     if path.suffix.lower() not in WRITERS:
         raise SettingError(f"{path} ends in none of {', '.join(WRITERS)}: choose one of these.")
     if not path.absolute().parent.is_dir():

@@ -1,4 +1,4 @@
-"""The paper's six robots as the camera sees them, as data: where it stands, and what their feet are."""
+"""The camera position and the feet for each of the paper's six robots, as data."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ ROBOTS = {
         Shot(distance=3.9, height=0.3, azimuth=105.0, elevation=-22.0),
         feet=(
             ("front left", ("left_ankle_geom",)),
-            ("back left", ("right_ankle_geom",)),  # the model's names turn with it: it runs along +x
+            ("back left", ("right_ankle_geom",)),  # the model's names assume another heading: it runs along +x
             ("back right", ("third_ankle_geom",)),
             ("front right", ("fourth_ankle_geom",)),
         ),

@@ -14,7 +14,7 @@ from ars.video.camera import FilmError, restyle
 from ars.video.episode import Scene, Snapshot, play
 from ars.video.film import check_seconds, stride
 
-LATEST = 0.1  # seconds behind the clock; later pictures are left out
+LATEST = 0.1  # seconds behind the clock; later pictures are skipped
 
 
 class _Closed(ArsError):
@@ -22,14 +22,14 @@ class _Closed(ArsError):
 
 
 def has_display() -> bool:
-    """Whether a window can open. On macOS MuJoCo's viewer needs its own Python, so films are made there."""
+    """Whether a window can open. On macOS, where MuJoCo's viewer needs its own Python, films are made instead."""
     if sys.platform == "win32":
         return True
     return sys.platform == "linux" and any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))) and _display_answers()
 
 
 def _display_answers() -> bool:
-    """MuJoCo's viewer ends the whole process if it cannot reach the display: ask first."""
+    """Whether the display is reachable: otherwise MuJoCo's viewer would end the whole process."""
     import glfw
 
     with warnings.catch_warnings():
@@ -56,9 +56,9 @@ def show(policy: LinearPolicy, task: str | None, *, seconds: float | None, seed:
 
 
 class _Window:
-    """MuJoCo's viewer, which follows the robot in real time; other environments open their own window and pace it.
+    """MuJoCo's viewer, which follows the robot in real time; other environments open and pace their own window.
 
-    The viewer has its own model and receives a copy of every state: no click in it reaches the episode."""
+    The viewer has its own model and gets a copy of every state, so clicks in it cannot affect the episode."""
 
     def __init__(self, seconds: float) -> None:
         self._viewer: Any = None
@@ -82,7 +82,7 @@ class _Window:
         if not self._viewer.is_running():
             raise _Closed
         late = time.monotonic() - self._episode_began - snapshot.time
-        if snapshot.step % stride(scene.dt) == 0 and late < LATEST:  # a slow machine shows fewer pictures, in real time
+        if snapshot.step % stride(scene.dt) == 0 and late < LATEST:  # skipped on slow machines, to stay in real time
             with self._viewer.lock():
                 mujoco.mj_copyData(self._data, self._model, scene.mujoco.data)
             if hasattr(self._viewer, "set_texts"):  # MuJoCo 3.3.1 and later
@@ -101,8 +101,8 @@ class _Window:
             self._viewer = mujoco.viewer.launch_passive(
                 self._model, self._data, show_left_ui=False, show_right_ui=False
             )
-        except Exception as error:  # GLFW's and the driver's own
-            raise FilmError(f"No window opens here ({error}): --gif FILE makes a film instead.") from error
+        except Exception as error:  # from GLFW or the driver
+            raise FilmError(f"Cannot open a window ({error}): use --gif FILE to make a film instead.") from error
         self._threads = [thread for thread in threading.enumerate() if thread not in before]
         camera = self._viewer.cam
         camera.type, camera.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, 1
@@ -111,7 +111,7 @@ class _Window:
             camera.elevation = scene.shot.elevation
 
     def close(self) -> None:
-        """Wait for the viewer's threads too: a process that ends while they draw would crash."""
+        """Also wait for the viewer's threads: a process that ends while they draw would crash."""
         if self._viewer is not None:
             self._viewer.close()
             for thread in self._threads:
@@ -119,6 +119,6 @@ class _Window:
 
 
 def _figures(snapshot: Snapshot) -> tuple[str, str]:
-    """Names and values, as the viewer lists them."""
+    """Names and values for the viewer."""
     speed = "" if snapshot.speed is None else f"{snapshot.speed:.1f} m/s"
     return "speed\nreward\ntime", f"{speed}\n{snapshot.reward:.0f}\n{snapshot.time:.1f} s"
