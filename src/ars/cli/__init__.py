@@ -1,4 +1,4 @@
-"""The command line: parse → call → print. Heavy packages load inside the commands, so that help is instant."""
+"""The command line: parse → call → print. Commands import heavy packages themselves, so that help is instant."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from ars.errors import ArsError
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The entry point: mistakes are one sentence and exit code 2."""
+    """The entry point; an error prints one sentence and exits with 2."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # `ars … | head`: nobody is listening any more
+    except BrokenPipeError:  # `ars … | head` closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     sys.exit(code or 0)

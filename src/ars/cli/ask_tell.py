@@ -22,10 +22,10 @@ def ask(
     /,
     *,
     task: Annotated[
-        str | None, Parameter(name="--task", help="To begin a run: a task of ours, or with --n and --p any name.")
+        str | None, Parameter(name="--task", help="For a new run: a task of ars train or, with --n and --p, any name.")
     ] = None,
-    n: Annotated[Whole, Parameter(name="--n", help="Numbers of an observation.")] = None,
-    p: Annotated[Whole, Parameter(name="--p", help="Numbers of an action.")] = None,
+    n: Annotated[Whole, Parameter(name="--n", help="Size of an observation.")] = None,
+    p: Annotated[Whole, Parameter(name="--p", help="Size of an action.")] = None,
     settings: Settings = Settings(),  # noqa: B008 (frozen)
     start: Annotated[str | None, Parameter(name="--from", group=OTHER, help="Start from this policy.")] = None,
     start_weight: Annotated[
@@ -35,7 +35,7 @@ def ask(
 ) -> int:
     """Write the policies whose rewards are needed next, as files.
 
-    They are in FOLDER/asked, with a list in asked.json. FOLDER becomes a run folder if it is none yet.
+    They are written to FOLDER/asked, with a list in asked.json. If FOLDER is not a run yet, a new run is created there.
     """
     from ars.ask_tell import ASKED, AskTell
     from ars.files import read_json
@@ -43,9 +43,9 @@ def ask(
     begun = (folder / "config.json").exists()
     given = settings.given()
     if begun and (task is not None or n is not None or p is not None or start is not None or given):
-        raise SettingError(f"{folder} is a run, whose settings cannot be changed: give `ars ask` the folder alone.")
+        raise SettingError(f"{folder} is a run, whose settings cannot be changed: give `ars ask` only the folder.")
     if not begun and task is None:
-        raise SettingError(f"{folder} is no run yet: begin one with --task, and --n and --p for a robot of your own.")
+        raise SettingError(f"{folder} is not a run yet: start one with --task, and --n and --p for your own robot.")
     if begun:
         run = AskTell.open(folder)
     else:
@@ -62,10 +62,10 @@ def ask(
 
 @app.command(help_epilogue=examples("ars tell runs/arm results.json"))
 def tell(folder: Path, results: Path, /) -> int:
-    """Take the rewards of policies that `ars ask` wrote.
+    """Read the rewards of policies that `ars ask` wrote.
 
     RESULTS is a JSON file with a list of {"key", "reward", "steps"}, and for normalised states "states" or "moments".
-    They may come in any order, in parts, and twice.
+    Results may be given in any order and in parts; repeats are ignored.
     """
     from ars.ask_tell import AskTell, read_results
 

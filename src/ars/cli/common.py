@@ -1,4 +1,4 @@
-"""What the commands share: the app, flags that several take, and how a command meets its terminal."""
+"""What the commands share: the app, common flags, and functions for output and signals."""
 
 import json
 import signal
@@ -27,7 +27,7 @@ app = App(
         "ars evaluate runs/Swimmer-v5-V1-seed0/best.npz",
         "ars COMMAND --help",
     )
-    + "\n\nAny command takes --debug to show the traceback of a mistake.",
+    + "\n\nAny command accepts --debug, which shows the traceback of an error.",
     help_format="markdown",
     default_parameter=Parameter(negative=""),
     name_transform=lambda name: name.strip("_").replace("_", "-"),
@@ -35,13 +35,13 @@ app = App(
 )
 
 PAPER = Group("The paper's hyperparameters (default: the task's preset)", sort_key=1)
-STOP = Group("When to stop (whichever comes first; all count from the start of the run)", sort_key=2)
+STOP = Group("When to stop (whichever applies first; all count from the start of the run)", sort_key=2)
 EVALUATION = Group("Evaluation", sort_key=3)
 OTHER = Group("Other", sort_key=4)
 
 
 def whole(_kind: Any, tokens: Sequence[Token]) -> int:
-    """A whole number, also as 1e6; the library's own converter would round 3.5."""
+    """A whole number, which may be written as 1e6; cyclopts' own converter would round 3.5."""
     text = tokens[0].value
     try:
         value = float(text) if not text.lstrip("+-").isdigit() else int(text)
@@ -56,17 +56,17 @@ Whole = Annotated[int | None, Parameter(converter=whole)]
 Workers = Annotated[Whole, Parameter(group=OTHER, help="Threads or processes; default: all cores.")]
 Where = Annotated[
     Literal["local", "ray"],
-    Parameter(group=OTHER, help="ray: the CPUs of a cluster (--address), or of a Ray of its own."),
+    Parameter(group=OTHER, help="ray: the CPUs of a cluster (--address), or a private Ray on this machine."),
 ]
-Address = Annotated[str | None, Parameter(group=OTHER, help="Of a Ray cluster: host:port, or auto.")]
+Address = Annotated[str | None, Parameter(group=OTHER, help="Address of a Ray cluster: host:port, or auto.")]
 Json = Annotated[bool, Parameter(name="--json", group=OTHER, help="Machine-readable output.")]
-Quiet = Annotated[bool, Parameter(group=OTHER, help="No progress.")]
+Quiet = Annotated[bool, Parameter(group=OTHER, help="Print no progress.")]
 TaskName = Annotated[
     str | None,
     Parameter(
         name="--task",
         group=OTHER,
-        help="The task's name again; needed for code of your own (module:factory).",
+        help="The task's name; required for your own code (module:factory).",
     ),
 ]
 
@@ -76,11 +76,11 @@ def set_fields(settings: Any) -> dict[str, Any]:
 
 
 def command() -> str:
-    """How the user can call us: `ars`, or by its path where the environment is not activated."""
+    """How the user can call us: `ars`, or its path if the environment is not activated."""
     import shutil
 
-    here, found = Path(sys.argv[0]).absolute(), shutil.which("ars")
-    if here.name != "ars" or (found is not None and Path(found).absolute() == here):
+    here, on_path = Path(sys.argv[0]).absolute(), shutil.which("ars")
+    if here.name != "ars" or (on_path is not None and Path(on_path).absolute() == here):
         return "ars"
     return shell(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
 
@@ -89,14 +89,14 @@ def shell(path: Path) -> str:
     import shlex
 
     text = str(path)
-    return shlex.quote(f"./{text}" if text.startswith("-") else text)  # else it would be read as a flag
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)  # otherwise it would be read as a flag
 
 
 def how_many(workers: int | None, address: str | None = None) -> int:
     from ars.executors import cores
 
     if workers is not None and address is not None:
-        raise SettingError(f"workers = {workers} is for this machine: the cluster at {address} says what CPUs it has.")
+        raise SettingError(f"workers = {workers} is only for this machine: omit it to use the cluster at {address}.")
     return cores() if workers is None else workers
 
 
@@ -106,7 +106,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def signals() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: saved, and with a word on how to go on."""
+    """Handle SIGTERM like Ctrl-C: save the run and print how to continue it."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt(number)

@@ -1,4 +1,4 @@
-"""ars export, import: policies for elsewhere and from elsewhere."""
+"""ars export, import: policies for and from other software."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ def export(
         Literal["c", "onnx", "json"],
         Parameter(help="c: a C99 header without dependencies; onnx: a float64 model (needs the package onnx); json."),
     ],
-    out: Annotated[Path | None, Parameter(group=OTHER, help="The file; default: the task's name here.")] = None,
+    out: Annotated[Path | None, Parameter(group=OTHER, help="File to write; default: named after the task.")] = None,
     task: TaskName = None,
 ) -> int:
     """Write a policy as C, ONNX or JSON.
@@ -55,15 +55,15 @@ def import_(
     file: Path,
     /,
     *,
-    task: Annotated[str, Parameter(name="--task", help="What the policy is for, Walker2d-v1 for example.")],
+    task: Annotated[str, Parameter(name="--task", help="The policy's task, for example Walker2d-v1.")],
     statistics: Annotated[
         Path | None, Parameter(help="The VecNormalize file that belongs to an sb3-contrib .zip.")
     ] = None,
     out: Annotated[Path | None, Parameter(group=OTHER, help="The policy to write [default: policy.npz].")] = None,
 ) -> int:
-    """Turn a policy of the paper's authors, or of sb3-contrib's ARS, into one of ours.
+    """Convert a policy of the paper's authors, or of sb3-contrib's ARS, to our format.
 
-    Nothing in the file is executed: a pickle that holds more than arrays is refused.
+    Nothing in the file is executed: a pickle that contains more than arrays is refused.
     """
     from ars.interop.imports import import_policy
     from ars.policies import notes_of
@@ -72,7 +72,7 @@ def import_(
     policy = import_policy(file, task, statistics=statistics)
     path = out or Path("policy.npz")
     if out is None and path.exists():
-        raise FileError(f"{path} is there already: say with --out where to write.")
+        raise FileError(f"{path} exists already: choose another file with --out.")
     _keep(path, file, statistics)
     policy.save(path)
     print(f"Wrote {path}: {policy.p} × {policy.n} for {task}, from {policy.task['imported']['kind']}.")
@@ -83,6 +83,6 @@ def import_(
 
 
 def _keep(path: Path, *sources: Path | None) -> None:
-    """What is read is not written over."""
+    """Do not overwrite an input file."""
     if any(source is not None and source.exists() and path.exists() and path.samefile(source) for source in sources):
-        raise FileError(f"{path} is what is being read: say with --out where to write.")
+        raise FileError(f"{path} is the input file: choose another file with --out.")

@@ -25,21 +25,19 @@ if TYPE_CHECKING:
 )
 def lqr(
     *,
-    trials: Annotated[int, Parameter(converter=whole, help="Trials of each method.")] = 100,
-    budget: Annotated[int, Parameter(converter=whole, help="Timesteps of each trial.")] = 1_000_000,
+    trials: Annotated[int, Parameter(converter=whole, help="Trials per method.")] = 100,
+    budget: Annotated[int, Parameter(converter=whole, help="Timesteps per trial.")] = 1_000_000,
     instance: Annotated[Path | None, Parameter(help="A JSON file with A, B, Q, R; default: the paper's.")] = None,
-    seed: Annotated[int, Parameter(converter=whole, help="Decides all random numbers.")] = 0,
-    extensions: Annotated[bool, Parameter(help="Also what the paper does not have, labelled so.")] = False,
-    out: Annotated[
-        Path | None, Parameter(group=OTHER, help="The folder; default: in runs/, named by the seed.")
-    ] = None,
+    seed: Annotated[int, Parameter(converter=whole, help="Random seed; it fully determines the results.")] = 0,
+    extensions: Annotated[bool, Parameter(help="Add methods that are not in the paper, labelled as such.")] = False,
+    out: Annotated[Path | None, Parameter(group=OTHER, help="Output folder; default: runs/lqr-seedSEED.")] = None,
     workers: Workers = None,
     quiet: Quiet = False,
 ) -> int:
     """Compare nominal control, LSPI and ARS on the linear quadratic regulator.
 
-    Writes lqr.csv, table.md and the paper's two plots, and prints the table. The same command continues where an
-    interrupted one stopped.
+    Writes lqr.csv, table.md and the paper's two plots, and prints the table. The same command continues after an
+    interruption.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -64,7 +62,7 @@ def lqr(
                 progress=lambda step: bar.update(shown, description=step.label, completed=step.done, total=step.total),
             )
         except KeyboardInterrupt as interrupt:
-            print(f"Interrupted: finished blocks are in {folder}; the same command goes on.", file=sys.stderr)
+            print(f"Interrupted: finished blocks are in {folder}; the same command continues.", file=sys.stderr)
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     print(done.table)
     if not quiet:
@@ -83,28 +81,28 @@ def sweep(
     task: str,
     /,
     *,
-    seeds: Annotated[Whole, Parameter(help="How many seeds, drawn without repetition [default: 3].")] = None,
-    seed_list: Annotated[str | None, Parameter(help="The seeds themselves: 237,759,959.")] = None,
-    below: Annotated[int, Parameter(converter=whole, help="Seeds are drawn from 0 to this, exclusive.")] = 10_000,
-    master_seed: Annotated[int, Parameter(converter=whole, help="Decides which seeds are drawn.")] = 2018,
+    seeds: Annotated[Whole, Parameter(help="Number of seeds, drawn without repetition [default: 3].")] = None,
+    seed_list: Annotated[str | None, Parameter(help="The seeds, for example 237,759,959.")] = None,
+    below: Annotated[int, Parameter(converter=whole, help="Seeds are drawn from 0 up to this, exclusive.")] = 10_000,
+    master_seed: Annotated[int, Parameter(converter=whole, help="Determines which seeds are drawn.")] = 2018,
     grid: Annotated[
         list[str] | None,
-        Parameter(consume_multiple=False, help="alpha=0.01,0.02, for each that varies; paper: its whole grid."),
+        Parameter(consume_multiple=False, help="alpha=0.01,0.02, once per setting that varies; paper: its grid."),
     ] = None,
     final_seeds: Annotated[
-        Whole, Parameter(help="Then train the chosen point on this many other seeds, and report both costs.")
+        Whole, Parameter(help="Then train the chosen point on this many new seeds, and report both costs.")
     ] = None,
     settings: Settings = Settings(),  # noqa: B008 (frozen)
-    episodes: Annotated[Whole, Parameter(help="The cap of each run; default: the reproduction's.")] = None,
-    threshold: Annotated[float | None, Parameter(help="The goal; default: the paper's.")] = None,
-    until_threshold: Annotated[bool, Parameter(help="End each run when it gets there.")] = False,
-    out: Annotated[Path | None, Parameter(group=OTHER, help="Default: runs/sweep-TASK.")] = None,
+    episodes: Annotated[Whole, Parameter(help="Episode cap of each run; default: that of ars reproduce.")] = None,
+    threshold: Annotated[float | None, Parameter(help="Reward threshold; default: the paper's.")] = None,
+    until_threshold: Annotated[bool, Parameter(help="End each run when it reaches the threshold.")] = False,
+    out: Annotated[Path | None, Parameter(group=OTHER, help="Output folder; default: runs/sweep-TASK.")] = None,
     many: Many = Many(),  # noqa: B008 (frozen)
 ) -> int:
     """Train on many seeds, and over a grid of settings, one single-threaded run per core.
 
-    The same command continues where an interrupted one stopped; finished runs are skipped. With a grid it chooses the
-    point as table 1 does, by the least mean episodes to the threshold, and counts the rollouts that tuning took.
+    The same command continues after an interruption; finished runs are skipped. With a grid it chooses the point with
+    the fewest mean episodes to the threshold, as table 1 does, and counts the rollouts that tuning took.
     """
     from ars.experiments.seeds import draw_seeds
     from ars.experiments.sweep import make_sweep, run_sweep
@@ -113,7 +111,7 @@ def sweep(
     many.check()
     given = settings.given()
     if "seed" in given:
-        raise SettingError(f"seed = {given['seed']} is for one run: give --seeds or --seed-list.")
+        raise SettingError(f"seed = {given['seed']} applies to a single run: give --seeds or --seed-list instead.")
     count = 3 if seeds is None and seed_list is None else seeds
     chosen = read_seeds(count, seed_list, below, master_seed) or ()
     others: tuple[int, ...] = ()
@@ -139,9 +137,9 @@ def sweep(
             print(f"The chosen point on seeds that tuning has not seen, {', '.join(map(str, others))} (final.csv):")
             _print_ranking(final.rows, tuning.goal)
             used = final.spent
-            print(f"Rollouts: {used[0]} of training, {used[1]} of evaluation, beside {sum(spent)} for tuning.")
+            print(f"Rollouts: {used[0]} of training, {used[1]} of evaluation, besides {sum(spent)} for tuning.")
     except KeyboardInterrupt as interrupt:
-        print(f"Interrupted: everything is saved in {tuning.folder}; the same command goes on.")
+        print(f"Interrupted: everything is saved in {tuning.folder}; the same command continues.")
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     return report_failures(outcomes, quiet=many.quiet)
 

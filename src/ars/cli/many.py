@@ -1,4 +1,4 @@
-"""What the commands for many runs share: the flags for who runs them, seeds, and what is printed of failures."""
+"""What the commands for many runs share: flags for how to run them, seeds, and the report of failures."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class Many:
 
         self.cores()
         if self.address is not None and self.executor != "ray":
-            raise SettingError(f"address = {self.address} is for --executor ray: give both, or neither.")
+            raise SettingError(f"address = {self.address} needs --executor ray: give both or neither.")
         if minutes is not None:
             if self.executor == "ray":
                 raise SettingError("--minutes is not supported with Ray: press Ctrl-C instead, progress is saved.")
@@ -57,7 +57,7 @@ class Many:
 def read_seeds(
     count: int | None, listed: str | None, below: int = 10_000, master: int | None = None
 ) -> tuple[int, ...] | None:
-    """The seeds asked for, drawn or given; None where neither was."""
+    """The requested seeds, drawn or listed; None if neither was requested."""
     from ars.experiments.seeds import MASTER_SEED, draw_seeds
 
     if count is not None and listed is not None:
@@ -67,12 +67,12 @@ def read_seeds(
     if listed is None:
         return None
     try:
-        found = tuple(int(part) for part in listed.split(","))
+        seeds = tuple(int(part) for part in listed.split(","))
     except ValueError as error:
-        raise SettingError(f"seed_list = {listed!r} must be whole numbers with commas between them.") from error
-    if len(set(found)) != len(found):
+        raise SettingError(f"seed_list = {listed!r} must be whole numbers separated by commas.") from error
+    if len(set(seeds)) != len(seeds):
         raise SettingError(f"seed_list = {listed!r} names a seed twice.")
-    return found
+    return seeds
 
 
 def print_left_out(problems: Sequence[str]) -> None:
@@ -81,13 +81,13 @@ def print_left_out(problems: Sequence[str]) -> None:
 
 
 def report_failures(outcomes: "Sequence[Outcome]", *, quiet: bool) -> int:
-    """A failed run is reported and not fatal; the exit code tells scripts."""
+    """Report failed runs, which are not fatal; returns the exit code."""
     from ars.experiments.display import sentence
 
     failed = [outcome for outcome in outcomes if outcome.curve is None]
-    for outcome in failed if quiet else ():  # else the display has said so
+    for outcome in failed if quiet else ():  # otherwise the display has reported them
         print(sentence(outcome))
     if failed:
-        again = "the same command tries them again (a damaged one: first remove its folder)"
+        again = "the same command tries them again (if one is damaged, remove its folder first)"
         print(f"{len(failed)} of {len(outcomes)} runs failed; {again}.")
     return 1 if failed else 0

@@ -29,24 +29,22 @@ def reproduce(
     /,
     *,
     tasks: Annotated[
-        list[str] | None, Parameter(consume_multiple=True, help="Some of the tasks: Swimmer-v1 Hopper-v1.")
+        list[str] | None, Parameter(consume_multiple=True, help="Only these tasks: Swimmer-v1 Hopper-v1.")
     ] = None,
-    seed_list: Annotated[str | None, Parameter(help="Other seeds than the paper's: 1,2,3.")] = None,
-    seeds: Annotated[
-        Whole, Parameter(help="Run only the first so many of the 100 seeds (figure 3, tables 6, 7).")
-    ] = None,
-    minutes: Annotated[float | None, Parameter(help="Stop running after this long, and draw what is there.")] = None,
-    dry_run: Annotated[bool, Parameter(help="Print what would run and what it costs; nothing else.")] = False,
-    draw: Annotated[bool, Parameter(help="Run nothing: draw from the results that are there.")] = False,
-    to_cap: Annotated[bool, Parameter(help="Go on to the cap where a run would end at its threshold.")] = False,
-    out: Annotated[Path, Parameter(group=OTHER, help="The results.")] = Path("results"),
-    runs: Annotated[Path, Parameter(group=OTHER, help="The run folders, from which runs go on.")] = Path("runs/paper"),
+    seed_list: Annotated[str | None, Parameter(help="Seeds instead of the paper's: 1,2,3.")] = None,
+    seeds: Annotated[Whole, Parameter(help="Run only this many of the 100 seeds (figure 3, tables 6 and 7).")] = None,
+    minutes: Annotated[float | None, Parameter(help="Stop after this long, and draw the available results.")] = None,
+    dry_run: Annotated[bool, Parameter(help="Only print what would run and what it costs.")] = False,
+    draw: Annotated[bool, Parameter(help="Run nothing: draw from the available results.")] = False,
+    to_cap: Annotated[bool, Parameter(help="Continue to the cap where a run would end at its threshold.")] = False,
+    out: Annotated[Path, Parameter(group=OTHER, help="Folder of the results.")] = Path("results"),
+    runs: Annotated[Path, Parameter(group=OTHER, help="Folder of the run folders.")] = Path("runs/paper"),
     many: Many = Many(),  # noqa: B008 (frozen)
 ) -> int:
-    """Make a table or figure of the paper again: table1 … table7, figure1 … figure5, or all.
+    """Reproduce a table or figure of the paper: table1 … table7, figure1 … figure5, or all.
 
-    It prints what the missing runs cost on this machine, runs them, and draws what is there with the published values
-    beside. Runs that are in the results already are not repeated; another --out with another --runs starts afresh.
+    It prints what the missing runs cost on this machine, runs them, and draws the available results next to the
+    published values. Runs that are in the results already are not repeated; a new --out with a new --runs starts anew.
     """
     from ars.paper import figure5
     from ars.paper.reproduce import Request, draw_all, names, run_missing, say_costs
@@ -55,12 +53,12 @@ def reproduce(
     if dry_run and draw:
         raise SettingError("dry_run and draw contradict each other: give one of them.")
     if tasks is not None and not tasks:
-        raise SettingError("tasks names none: give some, for example --tasks Swimmer-v1, or leave it out for all.")
+        raise SettingError("tasks is empty: name some, for example --tasks Swimmer-v1, or omit it for all.")
     many.check(minutes)
     request = Request(names(target), out, ",".join(tasks).split(",") if tasks else None, listed, seeds, to_cap)
     request.check()
     if draw and not out.is_dir():
-        raise SettingError(f"out = {out} is no folder: give the one that has the results, or run this beside results/.")
+        raise SettingError(f"out = {out} is not a folder: give the folder of the results, or run this beside results/.")
     if dry_run:
         say_costs(request, many.cores())
         return 0
@@ -81,7 +79,7 @@ def reproduce(
                 run=lambda jobs, seconds: many.run(jobs, minutes=minutes, known=seconds),
             )  # fmt: skip
         except KeyboardInterrupt as interrupt:
-            print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
+            print("Interrupted: everything is saved; the same command continues, and --draw draws what there is.")
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     draw_all(request, warn=_warn)
     return report_failures(outcomes, quiet=many.quiet)

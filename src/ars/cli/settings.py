@@ -1,6 +1,6 @@
-"""Flags derived from what settings declare: those of every search, and those that all searches share.
+"""Flags derived from declared settings: those of every search, and those that all searches share.
 
-A new search's settings appear here, with their help texts, because its class has them.
+The settings of a new search appear here with their help texts, because its class declares them.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ GROUPS = {"H": PAPER, "shift": PAPER, "normalise": PAPER, "eval_every": EVALUATI
 
 
 def _flag(f: Field[Any], group: Group, help: str) -> tuple[str, Any, Any]:
-    """A field for `make_dataclass`: optional, since what is not given comes from the preset."""
+    """A field for `make_dataclass`: optional, because the preset supplies a missing value."""
     kinds: dict[Any, Any] = {int: Whole, float: float | None, bool: bool | None}
     kind = Literal[f.metadata["choices"]] | None if f.metadata["choices"] else kinds[f.type]
     name = f"--{f.name.replace('_', '-')}"
@@ -37,7 +37,7 @@ def _shared_flags() -> list[tuple[str, Any, Any]]:
 
 
 def _search_flags() -> list[tuple[str, Any, Any]]:
-    """The flags of every search; one that several searches have is one flag."""
+    """The flags of every search; a setting that several searches have is one flag."""
     owners: dict[str, list[str]] = {}
     first: dict[str, Field[Any]] = {}
     for search in SEARCHES:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ars.sessions import Session
     from ars.stopping import Stop
 
-DEFAULT_ITERATIONS = 1000  # where no stopping rule is given
+DEFAULT_ITERATIONS = 1000  # without a stopping rule
 
 
 @Parameter(name="*")
@@ -58,15 +58,15 @@ class StopRules:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Dashboards:
-    """Where else the records go."""
+    """Where else to send the records."""
 
     tensorboard: Annotated[
-        bool, Parameter(group=OTHER, help="Also TensorBoard event files, in the run folder (extra: tensorboard).")
+        bool, Parameter(group=OTHER, help="Write TensorBoard event files to the run folder (extra: tensorboard).")
     ] = False
-    wandb: Annotated[bool, Parameter(group=OTHER, help="Also to Weights & Biases (extra: wandb).")] = False
+    wandb: Annotated[bool, Parameter(group=OTHER, help="Log to Weights & Biases (extra: wandb).")] = False
 
     def names(self) -> list[str]:
-        """Those that were asked for, all installed."""
+        """The requested dashboards, which are all installed."""
         from ars.dashboards import check_installed
 
         names = [f.name for f in fields(self) if getattr(self, f.name)]
@@ -85,11 +85,11 @@ def train(
     task: str,
     /,
     *,
-    out: Annotated[Path | None, Parameter(group=OTHER, help="The run folder; default: a new one in runs/.")] = None,
+    out: Annotated[Path | None, Parameter(group=OTHER, help="Run folder; default: a new one in runs/.")] = None,
     settings: Settings = Settings(),  # noqa: B008 (frozen)
     start: Annotated[
         str | None,
-        Parameter(name="--from", group=OTHER, help="Start from this policy (as in ars evaluate), not from M = 0."),
+        Parameter(name="--from", group=OTHER, help="Start from this policy (as in ars evaluate) instead of M = 0."),
     ] = None,
     start_weight: Annotated[
         Whole,
@@ -105,8 +105,8 @@ def train(
 ) -> int:
     """Train a policy.
 
-    TASK is one of the six robots (`ars tasks`), any Gymnasium id, or `module:factory` for an environment of your own.
-    Without a stopping rule it trains for 1000 iterations. Ctrl-C saves; `ars resume` goes on.
+    TASK is one of the six robots (`ars tasks`), any Gymnasium id, or `module:factory` for your own environment.
+    Without a stopping rule it trains for 1000 iterations. Ctrl-C saves the run; `ars resume` continues it.
     """
     from ars.runs import free_folder
     from ars.sessions import new_session
@@ -141,9 +141,9 @@ def resume(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Continue a run from its last checkpoint, to the bits of an uninterrupted one.
+    """Continue a run from its last checkpoint, with the same bits as if it had not been interrupted.
 
-    Stopping rules given here replace those of the run; everything else stays as it was.
+    Stopping rules given here replace those of the run; its other settings cannot be changed.
     """
     from ars.sessions import resume_session
 
@@ -168,15 +168,15 @@ def evaluate(
     /,
     *,
     task: TaskName = None,
-    episodes: Annotated[int, Parameter(group=OTHER, converter=whole, help="Rollouts.")] = 100,
-    seed: Annotated[int, Parameter(group=OTHER, converter=whole, help="Of the initial states.")] = 0,
+    episodes: Annotated[int, Parameter(group=OTHER, converter=whole, help="Number of rollouts.")] = 100,
+    seed: Annotated[int, Parameter(group=OTHER, converter=whole, help="Seed of the initial states.")] = 0,
     workers: Workers = None,
     json: Json = False,
 ) -> int:
     """Measure a saved policy with the task's own reward and horizon.
 
-    POLICY is a file, a run folder (its best policy), the name of a policy that comes with ars, or a file of the paper's
-    authors or of sb3-contrib with its `--task`.
+    POLICY is a file, a run folder (its best policy), the name of a policy that comes with ars, or, with `--task`, a
+    file of the paper's authors or of sb3-contrib.
     """
     from ars.policies import notes_of, open_policy
     from ars.sessions import evaluate
@@ -196,7 +196,7 @@ def evaluate(
         steps = result.steps
         print(f"length   mean {steps.mean():.1f}   min {steps.min()}   max {steps.max()}   over {episodes} episodes")
         if result.dropped:
-            print(f"{result.dropped} episodes became non-finite and are not counted.")
+            print(f"{result.dropped} episodes were not finite and are not counted.")
     return 0
 
 
@@ -204,34 +204,21 @@ def evaluate(
 def tasks(*, json: Json = False) -> int:
     """List the built-in tasks with the paper's presets.
 
-    Any Gymnasium id works too (`ars train CartPole-v1`), and `module:factory` for an environment of your own.
+    Any Gymnasium id works too (`ars train CartPole-v1`), and `module:factory` for your own environment.
     """
     from ars.catalogue import rows
 
-    found = rows()
+    built_in = rows()
     if json:
-        print_json(found)
+        print_json(built_in)
         return 0
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(
-        "task",
-        "n",
-        "p",
-        "horizon",
-        "bonus",
-        "threshold",
-        "variant",
-        "alpha",
-        "nu",
-        "N",
-        "b",
-        box=SIMPLE_HEAD,
-        padding=0,
-    )
-    for row in found:
+    columns = "task", "n", "p", "horizon", "bonus", "threshold", "variant", "alpha", "nu", "N", "b"
+    table = Table(*columns, box=SIMPLE_HEAD, padding=0)
+    for row in built_in:
         limit = "" if row["threshold"] is None else f"{row['threshold']:g}"
         sizes = (str(row[name]) for name in ("n", "p", "H"))
         values = (f"{value:g}" for value in row["preset"].values())
@@ -241,7 +228,7 @@ def tasks(*, json: Json = False) -> int:
 
 
 def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: Sequence[str] = ()) -> int:
-    """Train with a display, and say where things are."""
+    """Train with a display, and print where the results are."""
     from rich.console import Console
 
     from ars.dashboards import open_dashboards
@@ -281,7 +268,7 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
         out.print(f"The latest policy is {folder}/policy.npz; the best, {best.mean:.1f} at iteration "
                   f"{best.iteration}, is {folder}/best.npz.")  # fmt: skip
     else:
-        out.print(f"The policy is {folder}/policy.npz; no evaluation was due yet.")
+        out.print(f"The policy is {folder}/policy.npz; it has not been evaluated yet.")
     out.print("What to type next:")
     out.print(f"  {command()} evaluate {shell(folder / ('best.npz' if best else 'policy.npz'))}{own}")
     out.print(f"  {command()} watch {shell(folder / ('best.npz' if best else 'policy.npz'))}{own}")

@@ -1,4 +1,4 @@
-"""ars watch, report and gallery: films, windows and pages."""
+"""ars watch, report, gallery: films, windows and pages."""
 
 import sys
 from pathlib import Path
@@ -27,11 +27,11 @@ def watch(
     gif: Annotated[Path | None, Parameter(help="Write this GIF.")] = None,
     mp4: Annotated[Path | None, Parameter(help="Write this MP4; needs the extra `video`.")] = None,
     webp: Annotated[Path | None, Parameter(help="Write this animated WebP.")] = None,
-    seconds: Annotated[float | None, Parameter(help="Longest duration [default: 10 for films].")] = None,
+    seconds: Annotated[float | None, Parameter(help="Maximum duration [default: 10 for films].")] = None,
     seed: Seed = 0,
     task: TaskName = None,
 ) -> int:
-    """Watch a policy: in a window if there is a display, else as a film.
+    """Watch a policy in a window if there is a display, otherwise as a film.
 
     POLICY is a file, a run folder (its best policy), or the name of a policy that comes with ars. The first
     episode is that of `ars evaluate` with the same seed, in real time.
@@ -76,7 +76,7 @@ def report(
     task: TaskName = None,
     quiet: Quiet = False,
 ) -> int:
-    """Make a page about one or several runs, which opens without network.
+    """Write a page about one or several runs, which opens without a network connection.
 
     RUNS are run folders, or folders of run folders; runs may still be in progress. The page has learning curves,
     settings, the policy as a heat map, and a film of the best run of each task.
@@ -88,8 +88,8 @@ def report(
     from ars.video.camera import check_opengl
 
     check_opengl()
-    found = [read_run(path) for path in run_folders(list(runs))]
-    write_report(found, out, task=task, seconds=seconds, say=_nothing if quiet else _say)
+    opened = [read_run(path) for path in run_folders(list(runs))]
+    write_report(opened, out, task=task, seconds=seconds, say=_nothing if quiet else _say)
     if not quiet:
         print(f"The page is {out}: open it in a browser.")
     return 0
@@ -103,9 +103,9 @@ def gallery(
     task: TaskName = None,
     quiet: Quiet = False,
 ) -> int:
-    """Make a page with the films of several policies side by side.
+    """Write a page with the films of several policies side by side.
 
-    POLICIES are as for `ars watch`; by default all that come with ars.
+    POLICIES are as for `ars watch`; by default all those that come with ars.
     """
     from ars import policies as shipped
     from ars.page.gallery import gallery_names, write_gallery
@@ -115,7 +115,7 @@ def gallery(
     check_opengl()
     names = list(policies) or shipped.names()
     if not names:
-        raise SettingError(f"No policies come with this ars: name some, {command()} gallery runs/*.")
+        raise SettingError(f"This ars comes without policies: name some, for example {command()} gallery runs/*.")
     opened = [(shown, open_policy(name, task)) for shown, name in zip(gallery_names(names), names, strict=True)]
     write_gallery(opened, out, task=task, seconds=seconds, say=_nothing if quiet else _say)
     if not quiet:
