@@ -31,7 +31,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Names load when they are used, so that `import ars` and `ars --help` are instant."""
+    """Import names on first use, so that `import ars` and `ars --help` are instant."""
     if name == "lqr":
         import ars.lqr
 

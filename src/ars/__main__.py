@@ -1,4 +1,4 @@
-"""`python -m ars`: the command line, where the folder of scripts is not on the path."""
+"""`python -m ars`: the command line, for when the scripts folder is not on PATH."""
 
 from ars.cli import main
 

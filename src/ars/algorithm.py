@@ -1,5 +1,4 @@
-"""Algorithms 1 and 2 of the paper, on arrays: what happens to theta or M once the 2N rewards are in.
-
+"""Algorithms 1 and 2 of the paper, on arrays: the update of theta or M from the 2N rewards.
 deltas: N arrays (p, n); r_plus, r_minus: (N,), NaN where a rollout was not finite. Sums run over k in ascending order.
 The states' statistics (Algorithm 2, line 8) are in moments.py, the policies (line 5) in policy.py.
 """
@@ -22,7 +21,7 @@ class Step(NamedTuple):
 
 
 def finite_directions(r_plus: FloatArray, r_minus: FloatArray) -> NDArray[np.intp]:
-    """The k whose two rewards are finite; the others are left out of everything.  # D3"""
+    """The k whose two rewards are both finite; the others are excluded from the update.  # D3"""
     return np.flatnonzero(np.isfinite(r_plus) & np.isfinite(r_minus))
 
 
@@ -36,7 +35,7 @@ def top_directions(r_plus: FloatArray, r_minus: FloatArray, b: int) -> NDArray[n
 def weighted_sum(
     deltas: Sequence[FloatArray], r_plus: FloatArray, r_minus: FloatArray, ks: NDArray[np.intp]
 ) -> FloatArray:
-    """Σ_k [r(π_k,+) − r(π_k,−)] δ_k, one k after the other: no BLAS, the same bits everywhere."""
+    """Σ_k [r(π_k,+) − r(π_k,−)] δ_k, added one k at a time without BLAS, so that the bits are the same everywhere."""
     total: FloatArray = np.zeros(deltas[0].shape)
     for k in ks:
         total += (r_plus[k] - r_minus[k]) * deltas[k]
@@ -44,8 +43,8 @@ def weighted_sum(
 
 
 def deviation(rewards: FloatArray) -> float:
-    """sigma_R, the population standard deviation; exactly 0 when all are equal, whatever the mean rounds to."""
-    with np.errstate(over="ignore"):  # an infinite sigma_R is the caller's to notice
+    """sigma_R, the population standard deviation; exactly 0 when all are equal, however the mean is rounded."""
+    with np.errstate(over="ignore"):  # the caller checks for an infinite sigma_R
         return float(np.std(rewards)) if np.ptp(rewards) > 0.0 else 0.0
 
 
@@ -60,7 +59,7 @@ def brs_step(
 ) -> Step:
     """Basic random search."""
     ks = finite_directions(r_plus, r_minus)
-    sigma_R = deviation(np.stack([r_plus[ks], r_minus[ks]]))  # for the record; Algorithm 1 has no use for it
+    sigma_R = deviation(np.stack([r_plus[ks], r_minus[ks]]))  # for the record; Algorithm 1 does not use it
     update = (alpha / len(ks)) * weighted_sum(deltas, r_plus, r_minus, ks)  # Alg. 1, line 6
     return Step(theta + update, sigma_R, ks)
 
@@ -71,7 +70,7 @@ def ars_step(
     """Augmented random search; b = N for V1 and V2."""
     ks = top_directions(r_plus, r_minus, b)
     sigma_R = deviation(np.stack([r_plus[ks], r_minus[ks]]))  # of the 2b rewards used
-    if sigma_R == 0.0:  # D2: all rewards equal, no direction is better than another
+    if sigma_R == 0.0:  # D2: all rewards are equal, so no direction is better than another
         return Step(M, sigma_R, ks)
     update = (alpha / (len(ks) * sigma_R)) * weighted_sum(deltas, r_plus, r_minus, ks)  # Alg. 2, line 7
     return Step(M + update, sigma_R, ks)

@@ -1,9 +1,8 @@
-"""Ask and tell: training whose rewards come from elsewhere, a real robot or another simulator.
+"""Ask and tell: training with rewards measured elsewhere, on a real robot or in another simulator.
 
-The iterations of training.py, turned inside out: `ask` gives the rollouts that the run still needs, `tell` takes their
-results, in any order, in parts, twice without harm. What was told lies in told.jsonl, beside the files of a run folder,
-until its iteration is complete; all else follows from it and from the checkpoint, so that a kill at any moment loses
-nothing that `tell` has returned from.
+`ask` returns the rollouts that the run still needs; `tell` takes their results in any order, in parts, and ignores
+repeats. Results are kept in told.jsonl in the run folder until their iteration is complete. Everything else follows
+from that file and the checkpoint, so a kill at any moment loses no result for which `tell` has returned.
 """
 
 import json
@@ -38,17 +37,17 @@ from ars.warm_start import warm_start_of
 
 FloatArray = NDArray[np.float64]
 
-ASKED = "asked"  # the folder of candidates as files
+ASKED = "asked"  # the default folder of candidate files
 KEY = re.compile(r"i(\d{1,15})-(?:k\d{1,15}-(?:plus|minus)|e\d{1,15})")
-DEFAULT_H = 1000  # of a task that is not one of ours
+DEFAULT_H = 1000  # for tasks that are not built in
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A rollout to be run: one episode of `policy` of at most H steps. A simulator draws its initial state with `seed`.
+    """A rollout to run: one episode of `policy` with at most H steps; `seed` is for a simulator's initial state.
 
-    In training the reward is that of all steps less `shift`, the survival bonus, for each; `states` tells whether the
-    run needs the states that the policy acted on, or their moments.
+    In training, `shift` (the survival bonus) is subtracted from the reward of each step. If `states` is true, the
+    result must include the states that the policy acted on, or their moments.
     """
 
     key: str  # i12-k3-plus: iteration 12, direction 3, M + nu delta; i12-e5: episode 5 of the evaluation after it
@@ -57,14 +56,14 @@ class Candidate:
     shift: float
     seed: int
     states: bool
-    unit: Key  # the random numbers of the same rollout in `ars train`, for tasks of ours
+    unit: Key  # identifies the random numbers of the same rollout in `ars train`, for built-in tasks
 
     def to_dict(self) -> dict[str, Any]:
         return {"key": self.key, "H": self.H, "shift": self.shift, "seed": self.seed, "states": self.states}
 
 
 class AskTell:
-    """A run that is told its rewards. Make one with `create`, or go on with `open`; close it when done.
+    """A run that is told its rewards. Use `create` to start one or `open` to continue one, and close it when done.
 
     with AskTell.create("runs/arm", "arm", n=14, p=7, N=4) as run:
         for candidate in run.ask():
@@ -93,9 +92,9 @@ class AskTell:
         start_weight: int | None = None,
         **settings: Any,
     ) -> "AskTell":
-        """A new run in a folder. `task` is one of ours, or, with the sizes n and p, a name for whatever is measured."""
+        """Create a run folder. `task` is a task that `ars train` takes or, with the sizes n and p, any name."""
         definition = _definition(task, n, p, H)
-        if n is not None:  # a robot's episodes are dear: evaluations only if they are asked for
+        if n is not None:  # a robot's episodes are expensive: no evaluations unless requested
             settings = {"eval_every": 0, **settings}
         warm = warm_start_of(start, start_weight, task)
         settings["start"] = warm.name if warm else None
@@ -112,7 +111,7 @@ class AskTell:
 
     @staticmethod
     def open(out: str | Path) -> "AskTell":
-        """A run as it was left: with everything that was told."""
+        """Open a run with everything that it has been told."""
         run = Run.open(Path(out))
         try:
             made = AskTell(run)
@@ -144,22 +143,22 @@ class AskTell:
 
     @property
     def policy(self) -> LinearPolicy:
-        """The latest: of the last complete iteration."""
+        """The policy of the last complete iteration."""
         return self.run.policy()
 
     def ask(self) -> list[Candidate]:
-        """The rollouts that the current iteration still needs; never none."""
+        """The rollouts that the current iteration still needs; never empty."""
         batch = self._batch()
         return [self._candidate(batch, k, sign) for k, sign in batch.units() if _key(batch, k, sign) not in self._told]
 
     @property
     def asked(self) -> int:
-        """How many results the current stage of the iteration has in all."""
+        """How many results the current stage of the iteration needs in total."""
         return len(self._batch().units())
 
     def write_asked(self, folder: str | Path | None = None) -> list[Path]:
-        """The same as files: KEY.npz for each, which NumPy reads, and asked.json, which lists them. Those of earlier
-        iterations go."""
+        """Write the candidates as files: KEY.npz for each, readable by NumPy, and asked.json, which lists them. Files
+        of earlier iterations are deleted."""
         folder = self.run.path / ASKED if folder is None else Path(folder)
         make_folder(folder)
         candidates = self.ask()
@@ -174,7 +173,7 @@ class AskTell:
         return files
 
     def _batch(self) -> Batch:
-        """The training rollouts of the next iteration, or, once these are told, the evaluation that ends it."""
+        """The training rollouts of the next iteration or, once these have been told, its evaluation."""
         batch = training_batch(self.config, self.state)
         if not self._is_complete(batch):
             return batch
@@ -194,11 +193,11 @@ class AskTell:
     # -- telling ----------------------------------------------------------------------------------------------------
 
     def tell(self, results: Iterable[Mapping[str, Any]]) -> list[Record]:
-        """Take results. Each has `key`, `reward` (null if the rollout was not finite), `steps` and, if the candidate's
+        """Take results, each with `key`, `reward` (None if the rollout was not finite), `steps` and, if the candidate's
         `states` is true, the `states` acted on, (steps, n), or their `moments`: count, mean and m2.
 
-        Returns the records of iterations that became complete. If one result is wrong, none is taken. One that was told
-        before changes nothing.
+        Returns the records of the iterations that became complete. If any result is invalid, none is taken. A result
+        that was told before is ignored.
         """
         batch = self._batch()
         asked = {_key(batch, k, sign) for k, sign in batch.units()}
@@ -221,7 +220,7 @@ class AskTell:
         return assemble(batch, [self._told[_key(batch, k, sign)] for k, sign in batch.units()])
 
     def _advance(self) -> list[Record]:
-        """Complete every iteration that can be. The checkpoint comes first, then its results are dropped."""
+        """Complete every iteration that can be completed: write its checkpoint first, then drop its results."""
         records = []
         while self._is_complete(batch := training_batch(self.config, self.state)):
             rollouts = self._assemble(batch)
@@ -246,7 +245,7 @@ class AskTell:
     # -- told.jsonl -------------------------------------------------------------------------------------------------
 
     def _append(self, results: Mapping[str, Rollout]) -> None:
-        """On disk when this returns."""
+        """Add results to told.jsonl; they are on disk when this returns."""
         content = "".join(_line(key, rollout) for key, rollout in results.items()).encode()
         try:
             with self._path.open("ab") as file:
@@ -260,7 +259,7 @@ class AskTell:
         write_atomic(self._path, "".join(_line(key, rollout) for key, rollout in self._told.items()).encode())
 
     def _read(self) -> None:
-        """What was told of the iteration under way. What a kill left of a line goes, and what a checkpoint has."""
+        """Read the results of the current iteration; drop an incomplete last line and results already checkpointed."""
         if not self._path.exists():
             return
         *lines, _ = read_bytes(self._path).split(b"\n")
@@ -292,7 +291,7 @@ def read_results(path: Path) -> list[Any]:
 
 
 def _definition(task: str, n: int | None, p: int | None, H: int | None) -> dict[str, Any]:
-    """What the policies are for: a task of ours, or a name with its sizes."""
+    """The definition of a task, or of a name with given sizes."""
     if n is None and p is None:
         with closing(make(task)) as made:
             return made.definition()
@@ -320,7 +319,7 @@ def _iteration(key: str) -> int:
 
 
 def _rollout(key: str, result: Mapping[str, Any], batch: Batch) -> Rollout:
-    """A result, checked, as a task of ours would give it."""
+    """A checked result, as a task would return it."""
     unknown = sorted(set(result) - {"key", "reward", "steps", "states", "moments"})
     if unknown:
         raise SettingError(f"{key} has {shown(unknown[0])}: a result has key, reward, steps and states or moments.")
@@ -334,10 +333,9 @@ def _rollout(key: str, result: Mapping[str, Any], batch: Batch) -> Rollout:
 
 
 def _moments(key: str, result: Mapping[str, Any], n: int, steps: int) -> Moments:
-    """Of the states acted on, summed in the order of the steps: the bits are those of our own tasks."""
+    """The moments of the states acted on, summed in step order as in the built-in tasks, so that the bits agree."""
     if ("states" in result) == ("moments" in result):
-        raise SettingError(f"{key} needs the states that the policy acted on, or their moments, because they are "
-                           "normalised.")  # fmt: skip
+        raise SettingError(f"{key} needs either states or moments of the states, because this run normalises states.")
     if "states" in result:
         x = _array(f"{key}: states", result["states"], (steps, n))
         d = x - x[0]
@@ -363,7 +361,7 @@ def _array(name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
 
 
 def _line(key: str, rollout: Rollout) -> str:
-    """Python writes a float so that the same bits are read again."""
+    """A line of told.jsonl; Python writes floats so that reading them restores the same bits."""
     result: dict[str, Any] = {"key": key, "reward": rollout.reward if rollout.finite else None, "steps": rollout.steps}
     if rollout.moments is not None:
         m = rollout.moments

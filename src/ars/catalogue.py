@@ -1,5 +1,6 @@
 """The built-in tasks, as `ars tasks` lists them."""
 
+from contextlib import closing
 from typing import Any
 
 from ars import presets
@@ -7,14 +8,13 @@ from ars.tasks import locomotion, make
 
 
 def rows() -> list[dict[str, Any]]:
-    """Name, sizes, horizon, survival bonus, threshold, and the variant and preset that `ars train` takes."""
+    """Name, sizes, horizon, survival bonus, threshold, and the variant and preset that `ars train` uses."""
     return [_row(name) for name in (*locomotion.TASKS, "lqr")]
 
 
 def _row(name: str) -> dict[str, Any]:
-    task = make(name)
-    try:
-        variant = presets.default_variant(name)
+    variant = presets.default_variant(name)
+    with closing(make(name)) as task:
         return {
             "task": name,
             "n": task.n,
@@ -25,5 +25,3 @@ def _row(name: str) -> dict[str, Any]:
             "variant": variant,
             "preset": presets.preset(name, variant)._asdict(),
         }
-    finally:
-        task.close()

@@ -1,5 +1,5 @@
-"""The configuration of a run: everything that, with the seed, decides its bits. What all searches share is here;
-a search's own settings are one block, `search`."""
+"""The configuration of a run: everything that determines its bits, the seed included. The settings that all searches
+share are here; a search's own settings are one block, `search`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -12,12 +12,12 @@ from ars.settings import check_settings, own_fields, setting, shown
 
 LARGEST_SEED = 2**64 - 1
 LARGEST_EVALUATION = 10**6  # rollouts
-ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # which its oldest files lack
+ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The paper's symbols; H and shift are for training only."""
+    """Settings under the paper's symbols; H and shift apply to training only."""
 
     task: str
     search: Search
@@ -32,10 +32,10 @@ class Config:
     )
     table_size: int = setting(0, help="Numbers in that table; 25000000 if not given.", least=0, most=10**9)
     stats_every: int = setting(1, help="Gather states only every so many iterations.", least=1, most=10**9)
-    start: str = ""  # where M starts from, if not from 0: the SHA-256 of a policy file, a colon, its statistics' weight
+    start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
 
     def __new__(cls, **given: Any) -> "Config":
-        """Names of the first version, which had the settings of ARS among its own."""
+        """Reject the ARS settings that Config took in the first version."""
         for name in ("variant", "alpha", "nu", "N", "b"):
             if name in given:
                 raise SettingError(
@@ -52,7 +52,7 @@ class Config:
 
     @property
     def label(self) -> str:
-        """What people call this search: V2-t."""
+        """The usual name of this search, such as V2-t."""
         return self.search.label(self.normalise)
 
     def __getattr__(self, name: str) -> Any:
@@ -61,13 +61,13 @@ class Config:
         raise AttributeError(f"Config has no {name}.")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON; the search is one block, tagged by its name."""
+        """As JSON; the search is one block with its name."""
         shared = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**shared, "search": {"name": search_name(self.search), **search_settings(self.search)}}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> "Config":
-        """The inverse of to_dict; unknown or missing names are mistakes."""
+        """The inverse of to_dict; unknown and missing names are errors."""
         odd = sorted({f.name for f in fields(Config)}.symmetric_difference(value))
         if odd:
             raise SettingError(f"missing or unknown setting: {shown(odd[0])}.")
@@ -83,7 +83,7 @@ class Config:
 
     @staticmethod
     def from_format_1(value: Mapping[str, Any]) -> "Config":
-        """The configuration of a run that format 1 wrote: ARS alone, with its settings among the others."""
+        """The configuration in format 1, which had only ARS, with its settings among the others."""
         value = {**ADDED_TO_FORMAT_1, **value}
         variant = value.pop("variant", None)
         if not isinstance(variant, str) or variant not in VARIANTS:

@@ -1,7 +1,7 @@
-"""The curve of a run, of any learner: what it learnt, when, and at what cost, from a run folder or from one small file.
+"""The learning curve of a run of any learner, from a run folder or from one small file.
 
-The small file is text, a few kB: `results/runs/` keeps one for every run of the reproduction. Nothing here knows ARS:
-whatever decided the run is a mapping of settings, so that another method's curve enters the same tables.
+The file is text of a few kB; `results/runs/` has one for every run of the reproduction. A curve does not depend on ARS:
+it describes its run by a mapping of settings, so that curves of other methods fit into the same tables.
 """
 
 import json
@@ -26,21 +26,21 @@ from ars.stopping import Stop
 FloatArray = NDArray[np.float64]
 
 FORMAT = 2  # format 1, of ARS alone, is read
-SPENT = ("iteration", "episodes", "timesteps", "seconds")  # what an evaluation came after: at_iteration, at_episodes, …
+SPENT = ("iteration", "episodes", "timesteps", "seconds")  # totals at an evaluation: at_iteration, at_episodes, …
 COLUMNS = (*(f"at_{name}" for name in SPENT), "mean", "std")  # one entry per evaluation
-EPISODES = "episodes"  # the column of every iteration's total of training rollouts
+EPISODES = "episodes"  # the telemetry column with the total of training rollouts after each iteration
 
 
 @dataclass(frozen=True)
 class Curve:
     """A run. `columns` have one entry per evaluation: what had been spent (at_iteration, at_episodes, at_timesteps,
     at_seconds), and its mean and std. `telemetry` has one entry per iteration: `episodes` so far, and what the learner
-    reports (sigma_R). `label` is what people call the learner with these settings: V2-t."""
+    reports (sigma_R). `label` is the usual name of the learner with these settings, such as V2-t."""
 
     learner: str
     task: str
     seed: int
-    settings: Mapping[str, Any]  # what else decided the run
+    settings: Mapping[str, Any]  # everything else that determines the run
     columns: Mapping[str, FloatArray]
     telemetry: Mapping[str, FloatArray] = field(default_factory=dict)
     label: str = ""
@@ -63,7 +63,7 @@ class Curve:
 
     @property
     def identity(self) -> str:
-        """What decides the training, and when it is evaluated; by how many rollouts is not part of it."""
+        """What determines the training and when it is evaluated, but not the number of rollouts per evaluation."""
         return identity(self.learner, self.task, self.seed, self.settings)
 
     @property
@@ -73,23 +73,23 @@ class Curve:
 
     @property
     def failed(self) -> bool:
-        """It diverged: the status tells how."""
+        """Whether it diverged; `status` explains how."""
         return self.status not in ("finished", "unfinished")
 
     def reach(self, threshold: float, what: str = "episodes") -> float:
-        """What it spent (episodes, timesteps, seconds) to get to the threshold; infinite if it did not."""
+        """What it spent (episodes, timesteps, seconds) to reach the threshold; infinite if it did not."""
         return first_reach(self.columns[f"at_{what}"], self.rewards, threshold)
 
     def settled(self, threshold: float, cap: int) -> bool:
-        """Whether it is known if it gets there within the cap: it has, the cap is spent, or it diverged."""
+        """Whether the outcome is known: it reached the threshold, spent the cap, or diverged."""
         return self.failed or self.best >= threshold or self.episodes >= cap
 
     def up_to(self, episodes: int, until: float | None = None) -> "Curve":
-        """As if it had ended at this cap, or at the first evaluation of `until`: another command's run may have gone
-        further, and the answer must not depend on it. Its timesteps and seconds are then those of the last evaluation
-        that is left."""
+        """The curve as if it had ended at this cap, or at the first evaluation that reached `until`: another command
+        may have continued the run, and results must not depend on that. Timesteps and seconds are then those of the
+        last remaining evaluation."""
         spent = self.telemetry[EPISODES]
-        last = int(np.searchsorted(spent, episodes)) + 1  # iterations; the one that passes the cap counts
+        last = int(np.searchsorted(spent, episodes)) + 1  # iterations, including the one that passes the cap
         if until is not None:
             last = int(min(last, self.reach(until, "iteration")))
         if self.iterations <= last:
@@ -122,36 +122,36 @@ class Curve:
 
 
 def identity(learner: str, task: str, seed: int, settings: Mapping[str, Any]) -> str:
-    """As text, so that it can be a key."""
+    """What identifies a run, as text that can be a key."""
     decided = {name: value for name, value in settings.items() if name != "eval_episodes"}
     return json.dumps([learner, task, seed, decided], sort_keys=True)
 
 
 def curve_settings(config: Config) -> dict[str, Any]:
-    """What decided a run of ours, flat, besides its search, task and seed."""
+    """The settings of a configuration, flat, without the search's name, task and seed."""
     shared = {name: value for name, value in config.to_dict().items() if name not in ("search", "task", "seed")}
     return {**search_settings(config.search), **shared}
 
 
 def by_identity(curves: Iterable[Curve]) -> dict[str, list[Curve]]:
-    """The curves of each run: there may be several, with more or fewer rollouts per evaluation."""
-    found: dict[str, list[Curve]] = {}
+    """The curves of each run; there may be several, which differ in their rollouts per evaluation."""
+    groups: dict[str, list[Curve]] = {}
     for curve in curves:
-        found.setdefault(curve.identity, []).append(curve)
-    return found
+        groups.setdefault(curve.identity, []).append(curve)
+    return groups
 
 
 def fullest(curves: Iterable[Curve], enough: Callable[[Curve], bool] = lambda curve: False) -> list[Curve]:
-    """One curve for each run: one that is enough, then one with more rollouts per evaluation, then the longest."""
+    """One curve per run: preferably one that is `enough`, then one with more rollouts per evaluation, then a longer."""
     groups = by_identity(curves).values()
     return [max(group, key=lambda c: (enough(c), c.eval_episodes, c.episodes)) for group in groups]
 
 
 def save_if_further(curve: Curve, path: Path) -> None:
-    """Never replace a run's file by one that knows less: not as far, or not that it failed there."""
+    """Save a curve unless the file has a longer one, or one as long that records a failure."""
     try:
         known = load(path) if path.exists() else None
-    except FileError:  # set aside, not lost
+    except FileError:  # keep the damaged file under another name
         path.rename(path.with_name(f"{path.name}.damaged"))
         known = None
     if known and (known.episodes > curve.episodes or (known.episodes == curve.episodes and known.failed)):
@@ -170,7 +170,7 @@ def _five_digits(value: float) -> float | int | None:
 
 
 def load(path: Path) -> Curve:
-    """A curve from its small file."""
+    """A curve from its file."""
     value = read_json(path)
     try:
         if value["format"] == 1:
@@ -188,11 +188,11 @@ def load(path: Path) -> Curve:
 
 
 def _from_format_1(value: Mapping[str, Any]) -> Curve:
-    """A curve of ARS; evaluations were at eval_episodes, and every iteration had 2 N of them."""
+    """A curve of ARS; its columns were named eval_episodes and so on, and every iteration had 2 N episodes."""
     config = Config.from_format_1(value["config"])
     columns = {f"at_{name}": value[f"eval_{name}"] for name in SPENT}
     columns |= {name: value[f"eval_{name}"] for name in ("mean", "std")}
-    Stop(**value["stop"])  # part of the file, and of no use any more
+    Stop(**value["stop"])  # check only: a part of the file that is no longer used
     sigma_R = _numbers(value["sigma_R"])
     per_iteration = len(config.search.signs) * config.search.size({})
     telemetry = {EPISODES: per_iteration * np.arange(1.0, len(sigma_R) + 1), "sigma_R": sigma_R}
@@ -213,7 +213,7 @@ def _totals(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_all(folder: Path) -> tuple[list[Curve], list[str]]:
-    """Every curve of a folder, by name, and a sentence for each file that is none: one must not hide the others."""
+    """Every curve of a folder, by file name, and a message for each file that is not a curve."""
     curves, problems = [], []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -224,7 +224,7 @@ def load_all(folder: Path) -> tuple[list[Curve], list[str]]:
 
 
 def from_run(folder: Path, status: str | None = None) -> Curve:
-    """The curve of a run folder, which may be in use: nothing is locked or changed."""
+    """The curve of a run folder, which may be in use; nothing is locked or changed."""
     run = read_run(folder, with_policy=False)
     records = run.records
     last = records[-1] if records else {"iteration": 0, "episodes": 0, "timesteps": 0, "seconds": 0.0}
@@ -258,7 +258,7 @@ def _equal_lengths(columns: dict[str, FloatArray]) -> dict[str, FloatArray]:
 
 
 def _numbers(values: Iterable[Any], *, gaps: bool = False) -> FloatArray:
-    """As float64; with gaps, null is NaN (a measure that was not finite)."""
+    """As float64; with `gaps`, None (a measure that was not finite) becomes NaN."""
     array = np.array([math.nan if gaps and value is None else float(value) for value in values], dtype=np.float64)
     if not (np.isfinite(array) | (gaps & np.isnan(array))).all():
         raise ValueError("its numbers are not finite")

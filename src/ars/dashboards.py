@@ -1,7 +1,7 @@
-"""Records for other people's dashboards: TensorBoard event files, Weights & Biases. They only look.
+"""Records for TensorBoard (event files) and Weights & Biases. Dashboards never affect training.
 
-The tags are stable-baselines3's where it has one, and the step is the number of training timesteps. A dashboard that
-fails is mentioned once and left out; training goes on.
+The tags are those of stable-baselines3 where it has one, and the step is the number of training timesteps. A dashboard
+that fails is reported once and dropped; training continues.
 """
 
 import math
@@ -30,7 +30,7 @@ THEIR_NAMES = {"sigma_R": "rollout/return_std"}  # what stable-baselines3 calls 
 
 
 def scalars(record: Record, speed: float | None) -> dict[str, float]:
-    """Tag → value for one iteration; what is not finite is left out."""
+    """Tag → value for one iteration; values that are not finite are left out."""
     values: dict[str, float | None] = {
         "rollout/ep_rew_mean": record.reward_mean,
         "rollout/ep_rew_max": record.reward_max,
@@ -53,7 +53,7 @@ def scalars(record: Record, speed: float | None) -> dict[str, float]:
 
 
 class TensorBoard:
-    """An event file in the run folder. TensorBoard reads the files of a folder one after the other, by name."""
+    """An event file in the run folder. TensorBoard reads the files of a folder in the order of their names."""
 
     def __init__(self, folder: Path, state: State) -> None:
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog
@@ -84,9 +84,9 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """A run of wandb, named by the folder, which keeps its id so that a resumed run goes on in it.
+    """A wandb run named after the folder, which stores its id so that a resumed run continues it.
 
-    wandb drops steps that it has already; as a resumed run repeats the same numbers, nothing is lost by that.
+    wandb ignores steps that it already has; a resumed run repeats the same numbers, so nothing is lost.
     """
 
     def __init__(self, folder: Path, state: State, config: Config) -> None:
@@ -122,7 +122,7 @@ PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb"}  # flag → package 
 
 
 def check_installed(names: Sequence[str]) -> None:
-    """Before a run begins: a sentence for a package that is missing."""
+    """Raise an error before a run begins if a package is missing."""
     for name in names:
         if find_spec(PACKAGES[name]) is None:
             raise SettingError(
@@ -131,7 +131,7 @@ def check_installed(names: Sequence[str]) -> None:
 
 
 class Dashboards:
-    """All that were asked for, made at the first record, as long as they work."""
+    """The requested dashboards, opened at the first record and dropped when they fail."""
 
     def __init__(self, makers: dict[str, Callable[[], Dashboard]], say: Callable[[str], None]) -> None:
         self._makers, self._say, self._speed = makers, say, SpeedMeter()
@@ -155,9 +155,9 @@ class Dashboards:
     def _guard(self, name: str) -> Iterator[None]:
         try:
             yield
-        except Exception as error:  # whatever the package, the disk or the network has
+        except Exception as error:  # anything: the package, the disk or the network may fail
             reason = f"{type(error).__name__}: {one_line(error)}"
-            self._say(f"Note: {name} failed and is left out from here on; training goes on ({reason}).")
+            self._say(f"Note: {name} failed and is dropped; training continues ({reason}).")
             if failed := self._open.pop(name, None):
                 with suppress(Exception):
                     failed.close()

@@ -1,16 +1,16 @@
-"""The one family of exceptions for what a user can mend: a sentence that names the value and what would do."""
+"""The exceptions for errors that a user can fix; each message is one sentence that names the value and a remedy."""
 
 
 class ArsError(Exception):
-    """A mistake or a failure that its message explains; the command line prints it and exits with 2."""
+    """An error that its message explains; the command line prints the message and exits with 2."""
 
 
 class SettingError(ArsError):
-    """A setting has a value that cannot work."""
+    """A setting has an invalid value."""
 
 
 class FileError(ArsError):
-    """A file or folder is missing, damaged, of another kind, or not to be touched."""
+    """A file or folder is missing, damaged, of the wrong kind, or in use."""
 
 
 class TaskError(ArsError):
@@ -18,7 +18,7 @@ class TaskError(ArsError):
 
 
 class DivergedError(ArsError):
-    """Training cannot go on: no direction gave a finite reward, or the update is not finite."""
+    """Training cannot continue: no direction had finite rewards, or the update is not finite."""
 
 
 class WorkerError(ArsError):

@@ -1,4 +1,4 @@
-"""Files that are never half-written and never execute code when they are read."""
+"""Files that are never left half-written and never execute code when read."""
 
 import contextlib
 import io
@@ -22,33 +22,33 @@ PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes, and wha
 
 
 def one_line(error: BaseException) -> str:
-    """What an exception says, fit for one of our sentences: NumPy, Ray and environments write paragraphs."""
-    words = " ".join(str(error).split()) or type(error).__name__
-    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in words[:1000])
+    """An exception's message as one short printable line: NumPy, Ray and environments write paragraphs."""
+    line = " ".join(str(error).split()) or type(error).__name__
+    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line[:1000])
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def safe_name(text: str) -> str:
-    """A text, such as a task's name, as part of a file's name."""
+    """Text, such as a task's name, made safe for a file name."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in text)
 
 
 def make_folder(path: Path) -> None:
-    """The folder and those above it, to write into."""
+    """Create a writable folder and its parents."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"Cannot make the folder {path}: {error.strerror or error}.") from error
+        raise FileError(f"Cannot create the folder {path}: {error.strerror or error}.") from error
     if not os.access(path, os.W_OK):
-        raise FileError(f"Cannot write into the folder {path}: choose another, or its permissions.")
+        raise FileError(f"Cannot write into the folder {path}: choose another, or change its permissions.")
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Replace path as a whole: a reader, or a crash at any moment, sees the old content or the new."""
+    """Replace a file as a whole: after a crash at any moment, it has the old content or the new."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.unlink(missing_ok=True)
-        with temporary.open("xb") as file:  # a new file: never what a link of that name points to
+        with temporary.open("xb") as file:  # a new file, never the target of a link
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -66,14 +66,14 @@ def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """The content of such a file; the same arrays give the same bytes."""
+    """The content of such a file; equal arrays give equal bytes."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file, or a sentence why not."""
+    """The content of a file of acceptable size."""
     try:
         if not path.is_file():
             raise FileError(f"There is no file {path}.")
@@ -96,17 +96,17 @@ def read_npz(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
         if any(entry.compress_type not in PLAIN for entry in entries):
             raise ValueError("it is packed in a way that NumPy does not use")
         with warnings.catch_warnings(), np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            warnings.simplefilter("error")  # what makes NumPy doubt is not one of our files
+            warnings.simplefilter("error")  # our own files give no warnings
             missing = [name for name in names if name not in archive.files]
             if missing:
                 raise FileError(f"{path} has no array {missing[0]!r}: it is not the kind of file expected here.")
             arrays = {name: archive[name] for name in names}
-        if not all(isinstance(array, np.ndarray) for array in arrays.values()):  # NumPy gives bytes for other entries
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):  # NumPy returns bytes for other entries
             raise ValueError("an entry is not an array")
         return arrays
     except FileError:
         raise
-    except Exception as error:  # zipfile and NumPy raise many kinds for damaged bytes
+    except Exception as error:  # zipfile and NumPy raise many kinds of errors for damaged bytes
         reason = one_line(error)
         raise FileError(f"{path} is damaged or not an .npz file without pickled objects ({reason}).") from error
 
@@ -123,7 +123,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> dict[str, Any]:
-    """A JSON object, as strict as what we write: ValueError or RecursionError for all else, NaN and infinity too."""
+    """A JSON object; ValueError or RecursionError for anything else, including NaN and infinity."""
     if len(text) > LARGEST_JSON:
         raise ValueError(f"it is larger than {LARGEST_JSON} bytes")
     value = json.loads(text, parse_constant=_refuse, parse_float=_finite)

@@ -1,7 +1,7 @@
 """Count, mean and sum of squared deviations of states: Algorithm 2, line 8, without storing the states.
 
-Merging is Chan's formula; a merge with nothing returns the other side to the bit. `merge_tree` merges neighbours
-level by level, so a worker may merge any aligned block of 2**q entries first and the total has the same bits.
+Merging uses Chan's formula; merging with empty moments returns the other side unchanged. `merge_tree` merges neighbours
+level by level, so that a worker may merge any aligned block of 2**q entries first without changing the bits.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def stack(parts: list[Moments]) -> Moments:
 
 
 def merge_tree(parts: Moments) -> Moments:
-    """All entries of the first axis as one: neighbours merged level by level, an odd last one moves up as it is."""
+    """All entries of the first axis as one: neighbours merged level by level; an odd last entry moves up unchanged."""
     while (size := len(parts.count)) > 1:
         pairs = parts[0 : size - 1 : 2].merge(parts[1:size:2])
         parts = pairs if size % 2 == 0 else _append(pairs, parts[size - 1 :])

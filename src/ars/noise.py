@@ -1,9 +1,9 @@
 """Every random number of a run, from a counter key (seed, stream, j, k, sign).
 
-There is no generator to carry along: any worker can draw the numbers of any rollout at any time, so the number
-of workers, their order and a crash cannot change a result. Philox is a counter-based generator: the key chooses
-(seed, stream), the upper words of its counter (j, k, sign), the lowest word counts the numbers drawn.
-The shared noise table of section 4.1 is the other way to get delta_k: the key then gives an index.
+No generator state is kept: any worker can draw the numbers of any rollout at any time, so results do not depend on the
+number of workers, their order or crashes. Philox is a counter-based generator: its key is (seed, stream), the upper
+words of its counter are (j, k, sign), and the lowest word counts the numbers drawn.
+With the shared noise table of section 4.1, the key gives an index into the table instead.
 """
 
 import os
@@ -62,7 +62,7 @@ def direction(seed: int, j: int, k: int, p: int, n: int, *, table_size: int = 0)
 
 
 class Directions(Sequence[FloatArray]):
-    """delta_0 … delta_{size−1} of iteration j, each drawn when it is asked for: together they may not fit in memory."""
+    """delta_0 … delta_{size−1} of iteration j, each drawn on access: together they may not fit in memory."""
 
     def __init__(self, seed: int, j: int, size: int, shape: tuple[int, int], *, table_size: int = 0) -> None:
         self._seed, self._j, self._size, self._shape, self._table_size = seed, j, size, shape, table_size
@@ -84,13 +84,13 @@ def _draw(seed: int, j: int, k: int, p: int, n: int) -> FloatArray:
     return delta
 
 
-# The two rollouts of a pair and the update need the same delta_k: drawing it once saves 2% of Humanoid's time.
-LARGEST_REMEMBERED = 2**14  # numbers; 512 of them take 64 MB at the most
+# The two rollouts of a pair and the update use the same delta_k: drawing it once saves 2% of Humanoid's time.
+LARGEST_REMEMBERED = 2**14  # numbers; 512 such directions take at most 64 MB
 _remembered = lru_cache(maxsize=512)(_draw)
 
 
 # -- the shared noise table (section 4.1) ----------------------------------------------------------------------------
-# What it holds is a function of (seed, size) alone: keeping one in the process saves time and memory, and nothing else.
+# Its content depends on (seed, size) only; keeping it in the process saves time and memory and changes no result.
 
 _tables: dict[tuple[int, int], FloatArray] = {}
 _drawing = Lock()
@@ -105,7 +105,7 @@ def table(seed: int, size: int) -> FloatArray:
 
 
 def keep_table(seed: int, size: int, numbers: FloatArray) -> None:
-    """Use this table, which lies in memory that processes share."""
+    """Use this table, which is in shared memory."""
     with _drawing:
         _tables[seed, size] = numbers
 
@@ -121,15 +121,15 @@ def draw_table(seed: int, size: int, out: FloatArray | None = None) -> FloatArra
     try:
         numbers = np.empty(size) if out is None else out
     except MemoryError as error:
-        raise SettingError(f"table_size = {size} needs {8 * size} bytes, more than there are.") from error
+        raise SettingError(f"table_size = {size} needs {8 * size} bytes, more memory than there is.") from error
     generator(Key(seed, Stream.TABLE, 0, 0)).standard_normal(out=numbers)
     numbers.flags.writeable = False
     return numbers
 
 
 class SharedTable:
-    """The table in memory without a name in the file system: the kernel frees it with the last process that uses it,
-    however that process ends. `path` is how children of this process find it; None where there is no such memory."""
+    """The table in anonymous shared memory, which the kernel frees when the last process that uses it ends, however it
+    ends. `path` is where child processes find it; None on systems without such memory."""
 
     def __init__(self, seed: int, size: int) -> None:
         self.key = seed, size
@@ -159,6 +159,6 @@ def attach_table(seed: int, size: int, path: str | None) -> None:
 
 
 def check_table_size(size: int, p: int, n: int) -> None:
-    """A table holds at least one direction."""
+    """Raise an error if a table is too small for one direction."""
     if size and size < p * n:
         raise SettingError(f"table_size = {size} is smaller than one direction, which has p · n = {p} · {n} numbers.")

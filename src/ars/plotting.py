@@ -1,4 +1,4 @@
-"""What every plot shares: its settings, its axes, its legend, and PNG and SVG bytes, the same for the same data."""
+"""What all plots share: settings, axes, legend, and PNG and SVG output, with equal bytes for equal data."""
 
 import io
 import textwrap
@@ -22,12 +22,12 @@ GREY = "#777777"
 
 
 def image_files(path: str, make: Callable[[], Figure]) -> dict[str, bytes]:
-    """PATH.png and PATH.svg of a figure, which is made once for each."""
+    """PATH.png and PATH.svg of a figure, which is created once for each."""
     return {f"{path}.{kind}": render(make, kind) for kind in ("png", "svg")}
 
 
 def render(make: Callable[[], Figure], kind: str, settings: dict[Any, Any] = SETTINGS) -> bytes:
-    """A figure, made with our settings, as a PNG or SVG file."""
+    """A figure, created with our settings, as the content of a PNG or SVG file."""
     with mpl.rc_context(settings):
         buffer = io.BytesIO()
         make().savefig(buffer, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
@@ -35,7 +35,7 @@ def render(make: Callable[[], Figure], kind: str, settings: dict[Any, Any] = SET
 
 
 def new_figure(count: int = 1, size: tuple[float, float] | None = None) -> tuple[Figure, list[Axes]]:
-    """A figure with so many axes, at most three in a row."""
+    """A figure with `count` axes, at most three per row."""
     columns = max(min(count, 3), 1)
     rows = max(-(-count // columns), 1)
     size = size or (4.2 * columns + (1.4 if count == 1 else 0), 3.2 * rows)
@@ -63,7 +63,7 @@ def frame(ax: Axes, title: str, threshold: float) -> None:
 
 
 def add_legend(ax: Axes) -> None:
-    """A legend, or a sentence where there is nothing to name."""
+    """A legend, or a message if the axes are empty."""
     if ax.get_legend_handles_labels()[1]:
         ax.legend(frameon=False, fontsize=7, loc="best")
     else:
@@ -71,7 +71,7 @@ def add_legend(ax: Axes) -> None:
 
 
 def leave_empty(ax: Axes, why: str) -> None:
-    """A sentence instead of axes that measure nothing."""
+    """Replace empty axes by a message."""
     ax.clear()
     ax.set_axis_off()
     ax.text(0.5, 0.5, textwrap.fill(why, 50), ha="center", transform=ax.transAxes, color=GREY)

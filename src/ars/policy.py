@@ -1,7 +1,7 @@
 """The linear policy of Algorithm 2, line 5: π(x) = M diag(Sigma)^(-1/2) (x − mu), and its one-file form.
 
-One arithmetic everywhere (here, the compiled loop, the exports): W = M / sigma, c = W mu, and
-a_i = −c_i + Σ_j W_ij x_j, added in the order of j: no BLAS and no fused multiply-add, so the bits agree.
+The arithmetic is the same everywhere (here, in the compiled loop, in the exports): W = M / sigma, c = W mu, and
+a_i = −c_i + Σ_j W_ij x_j, added in the order of j without BLAS or fused multiply-add, so that the bits agree.
 """
 
 import json
@@ -20,7 +20,7 @@ from ars.files import LARGEST_JSON, npz_bytes, one_line, parse_json, read_npz, w
 
 FloatArray = NDArray[np.float64]
 FORMAT = 1
-LARGEST_M = 10**7  # numbers; a checkpoint holds two such matrices, and stays below files.LARGEST_FILE
+LARGEST_M = 10**7  # numbers; a checkpoint with two such matrices stays below files.LARGEST_FILE
 ACTION_DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8")
 
 
@@ -33,7 +33,7 @@ class Actions:
     start: int = 0
     low: tuple[float, ...] | None = None  # bounds to clip to, if any
     high: tuple[float, ...] | None = None
-    dtype: str | None = None  # of the action, float64 if not said
+    dtype: str | None = None  # of the action; None: float64
 
     def apply(self, a: FloatArray) -> Any:
         """a: (..., p) → actions (..., *shape), or integers (...)."""
@@ -47,7 +47,7 @@ class Actions:
         return a if self.shape is None else a.reshape(*a.shape[:-1], *self.shape)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON, which has no infinity: an open bound is null."""
+        """As JSON, which has no infinity: an infinite bound is null."""
         value: dict[str, Any] = {"kind": self.kind, "shape": self.shape, "start": self.start, "dtype": self.dtype}
         for name in ("low", "high"):
             bounds = getattr(self, name)
@@ -56,7 +56,7 @@ class Actions:
 
     @staticmethod
     def from_dict(value: Mapping[str, Any], p: int) -> "Actions":
-        """The inverse, for p outputs; raises ValueError, TypeError or KeyError for what cannot be."""
+        """The inverse, for p outputs; raises ValueError, TypeError or KeyError for invalid values."""
         if not isinstance(value, Mapping):
             raise TypeError("the actions are not described")
 
@@ -88,7 +88,7 @@ class Actions:
 
 
 def _sizes(value: Any) -> list[int]:
-    """A list of sizes, or ValueError; NumPy has 64 axes at the most."""
+    """A list of sizes, or ValueError; NumPy has at most 64 axes."""
     if not isinstance(value, list | tuple) or len(value) > 64:
         raise ValueError("a shape is not a list of sizes")
     if not all(isinstance(size, int) and 0 < size < 2**31 for size in value):
@@ -97,7 +97,7 @@ def _sizes(value: Any) -> list[int]:
 
 
 def _count(structure: Any, depth: int = 0) -> int:
-    """How many numbers an observation of this structure flattens to; ValueError if it is none."""
+    """How many numbers an observation of this structure flattens to; ValueError for an invalid structure."""
     if not isinstance(structure, dict) or depth > 20:
         raise ValueError("the structure of the observation is not known")
     if "dict" in structure:
@@ -108,7 +108,7 @@ def _count(structure: Any, depth: int = 0) -> int:
 
 
 def _leaves(structure: dict[str, Any], observation: Any) -> Iterator[tuple[NDArray[Any], tuple[int, ...]]]:
-    """Each leaf of an observation with the shape that one of it has; Discrete ones become one-hot rows."""
+    """Each leaf of an observation with its unbatched shape; Discrete leaves become one-hot rows."""
     if "dict" in structure:
         for key, part in structure["dict"]:
             yield from _leaves(part, observation[key])
@@ -124,7 +124,7 @@ def _leaves(structure: dict[str, Any], observation: Any) -> Iterator[tuple[NDArr
 
 @dataclass(frozen=True)
 class LinearPolicy:
-    """M: (p, n); mu, sigma: (n,), sigma infinite where a coordinate is ignored; `task` tells what it was made for."""
+    """M: (p, n); mu, sigma: (n,), sigma infinite where a coordinate is ignored; `task` describes what it is for."""
 
     M: FloatArray
     mu: FloatArray
@@ -132,7 +132,7 @@ class LinearPolicy:
     task: dict[str, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to a worker: without W and c, which it computes itself."""
+        """Leave out the cached W and c, which a worker computes itself."""
         return {"M": self.M, "mu": self.mu, "sigma": self.sigma, "task": self.task}
 
     @property
@@ -174,7 +174,7 @@ class LinearPolicy:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
-        """The interface of stable-baselines3: the actions for one observation or a batch, and the state as it was."""
+        """The interface of stable-baselines3: the actions for one observation or a batch, and `state` unchanged."""
         x, batched = self._flat(observation)
         actions = self.actions.apply(self.act(x))
         return (actions if batched else actions[0]), state
@@ -199,7 +199,7 @@ class LinearPolicy:
         write_atomic(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The content of that file; the same policy gives the same bytes."""
+        """The content of that file; equal policies give equal bytes."""
         text = json.dumps({"format": FORMAT, **self.task}, allow_nan=False)
         return npz_bytes({"M": self.M, "mu": self.mu, "sigma": self.sigma, "task": np.array(text)})
 
@@ -213,13 +213,13 @@ class LinearPolicy:
 
 
 def _ordered_sum(terms: FloatArray) -> FloatArray:
-    """Over the first axis, one after the other: accumulate adds in order, which sum and matmul need not."""
+    """The sum over the first axis, in order: `accumulate` guarantees the order, `sum` and `matmul` do not."""
     total: FloatArray = np.add.accumulate(terms, axis=0)[-1]
     return total
 
 
 def check_policy_arrays(path: str | Path, M: NDArray[Any], mu: NDArray[Any], sigma: NDArray[Any]) -> None:
-    """M, mu and sigma fit together and are numbers a policy can have, or a sentence says what is wrong."""
+    """Raise FileError unless M, mu and sigma have matching shapes and valid values."""
     if any(a.dtype != np.float64 for a in (M, mu, sigma)):
         raise FileError(f"{path} is damaged: M, mu and sigma must be float64.")
     if M.ndim != 2 or M.size == 0 or mu.shape != (M.shape[1],) or sigma.shape != (M.shape[1],):

@@ -1,6 +1,6 @@
-"""The paper's hyperparameters, grids and thresholds as data; each table cites where it is printed.
+"""The paper's hyperparameters, grids and thresholds as data, each with its place in the paper.
 
-They belong to the robots: `Hopper-v1` (the paper's own definition) and `Hopper-v5` share them.
+They are per robot: `Hopper-v1` (the paper's own definition) and `Hopper-v5` share them.
 """
 
 from itertools import product
@@ -88,12 +88,12 @@ PRESETS: dict[str, dict[str, Preset]] = {
     },
 }
 
-# Section 4.3 prints no values: those of docs/lqr.md. V2 is impractical there, the paper says (section 3.2).
+# Section 4.3 prints no values; these are from docs/lqr.md. According to section 3.2, V2 is impractical on LQR.
 LQR_VARIANT, LQR_PRESET = "V1", Preset(0.0025, 0.01, 4, 4)
 
 DEFAULT_TABLE_SIZE = 25_000_000  # numbers of a shared noise table: 200 MB
 
-# For a task that the paper does not have.
+# For tasks that are not in the paper.
 DEFAULT_VARIANT = "V2"
 DEFAULT_PRESET = Preset(0.02, 0.03, 8, 8)
 
@@ -109,23 +109,23 @@ GRIDS: dict[str, tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...], tu
 
 
 def grid(robot: str) -> list[Preset]:
-    """Every combination of the robot's grid; b > N reads as b = N, and duplicates count once."""
+    """Every point of the robot's grid once; b > N is read as b = N."""
     points = [Preset(alpha, nu, N, min(b, N)) for alpha, nu, N, b in product(*GRIDS[robot])]
     return list(dict.fromkeys(points))
 
 
 def robot_of(task: str) -> str | None:
-    """`Hopper` for `Hopper-v1` and `Hopper-v5`; None for a task that the paper does not have."""
+    """`Hopper` for `Hopper-v1` and `Hopper-v5`; None for a task that is not in the paper."""
     robot, _, version = task.rpartition("-")
     return robot if robot in THRESHOLDS and version in ("v1", "v5") else None
 
 
 def paper_robot(task: str) -> str:
-    """The same, for a task that must be one of the paper's."""
+    """The same, but an error for a task that is not in the paper."""
     robot = robot_of(task)
     if robot is None:
         known = ", ".join(f"{name}-v1" for name in THRESHOLDS)
-        raise SettingError(f"tasks = {task!r} is not of the paper: choose from {known}, or -v5.")
+        raise SettingError(f"{task!r} is not one of the paper's tasks: choose from {known}, or their -v5 versions.")
     return robot
 
 
@@ -151,10 +151,10 @@ def threshold(task: str) -> float | None:
 def make_config(
     task: str, *, H: int, shift: float, search: str | Search | None = None, variant: str | None = None, **overrides: Any
 ) -> Config:
-    """The settings that a task is trained with, and what the user set instead; H and shift are the task's own.
+    """The configuration from a task's preset and the user's overrides; H and shift are the task's own.
 
-    `search` is a name, or a search itself, whose settings then cannot be among the overrides. `variant` is a preset of
-    ARS by the paper's name.
+    `search` is a name, or a search object, whose settings then cannot be among the overrides. `variant` selects a
+    preset of ARS by the paper's name.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     shared: dict[str, Any] = {"normalise": task != "lqr"}  # section 3.2: V2 is impractical on LQR
@@ -206,7 +206,7 @@ def _ars_preset(
     closest = variant or next((name for name, value in VARIANTS.items() if value == wanted), "BRS")
     values: dict[str, Any] = preset(task, closest)._asdict() | {"scaled": wanted.scaled}
     top = wanted.top_directions
-    if "N" in block and "b" not in block:  # b is the preset's, not the user's: without -t it is N by definition
+    if "N" in block and "b" not in block:  # b is the preset's; without -t it is N by definition
         N = whole_number("N", block["N"], 1, 10**6)
         values["b"] = min(values["b"], N) if top else N
     b, N = block.get("b", values["b"]), block.get("N", values["N"])

@@ -1,4 +1,4 @@
-"""Training as it happens: a live line on a terminal, plain lines elsewhere, JSON for programs."""
+"""The progress of training: a live table on a terminal, plain lines elsewhere, JSON for programs."""
 
 import json
 import math
@@ -18,13 +18,13 @@ from ars.stopping import Stop
 from ars.timing import SpeedMeter, duration
 
 SECONDS_BETWEEN_LINES = 1.0  # at evaluations
-SECONDS_WITHOUT_LINES = 10.0  # at most, evaluation or not
-WIDTH = 40  # of the learning curve in letters
+SECONDS_WITHOUT_LINES = 10.0  # at most, with or without evaluations
+WIDTH = 40  # of the learning curve, in characters
 BARS = "▁▂▃▄▅▆▇█"
 
 
 def time_left(seconds: float, stop: Stop) -> str:
-    """A goal for the reward may end the run earlier than the other rules."""
+    """ "2 min left", or "2 min left at most" if a reward goal may end the run earlier."""
     return f"{duration(seconds)} left" + (" at most" if stop.until is not None else "")
 
 
@@ -47,7 +47,7 @@ class _Json:
 
 
 class _Lines:
-    """A line at an evaluation, one a second at most, and one every ten seconds at least."""
+    """One line per evaluation, at most one per second and at least one every ten seconds."""
 
     def __init__(self, console: Console, stop: Stop) -> None:
         self._console, self._stop, self._speed = console, stop, SpeedMeter()
@@ -108,7 +108,7 @@ class _Live:
             f"{record.timesteps:,} timesteps",
             f"{speed or 0:,.0f} steps/s",
         )
-        latest = f"{self._rewards[-1]:.1f}" if self._rewards else "first evaluation to come"
+        latest = f"{self._rewards[-1]:.1f}" if self._rewards else "not evaluated yet"
         best = f"best {self._best:.1f}" if self._rewards else ""
         table.add_row(
             f"reward [bold green]{latest}[/]",
@@ -128,7 +128,7 @@ class _Live:
 def display(
     config: Config, stop: Stop, *, as_json: bool = False, quiet: bool = False, console: Console | None = None
 ) -> Iterator[Observer]:
-    """The display that suits where the output goes."""
+    """The display that suits the kind of output."""
     console = console or Console()
     if as_json:
         yield _Json()

@@ -1,6 +1,6 @@
-"""What an iteration leaves behind: the state that the next one starts from, and the record that people read.
+"""The result of an iteration: the state from which the next one starts, and a record of what happened.
 
-A record is one line of records.jsonl; `parse_line` is its only reader.
+A record is one line of records.jsonl; only `parse_line` reads it.
 """
 
 import math
@@ -19,12 +19,12 @@ from ars.searches import Params, Search
 FloatArray = NDArray[np.float64]
 
 LARGEST_COUNT = 2**53  # of iterations, episodes or timesteps
-LONGEST_LINE = 2**20  # bytes; ours have a few hundred
+LONGEST_LINE = 2**20  # bytes; a usual line has a few hundred
 
-# The columns that every search shares. Others are the search's telemetry and the task's measures, by their own names.
+# The columns that all searches share. The others are the search's telemetry and the task's measures, by name.
 COUNTS = ("iteration", "episodes", "timesteps")
 NUMBERS = ("seconds",)
-CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # all else of a record is a function of the configuration
+CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # everything else in a record is determined by the configuration
 SHARED = (
     *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped",
     "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
@@ -33,7 +33,7 @@ SHARED = (
 
 @dataclass(frozen=True)
 class State:
-    """All that the next iteration depends on, besides the configuration: after j iterations."""
+    """The state after j iterations: all that the next one depends on, besides the configuration."""
 
     j: int
     params: Params  # of the search; "M" is what is evaluated
@@ -50,7 +50,7 @@ class State:
         return self.params["M"]
 
     def policy(self, *, normalised: bool, task: dict[str, Any]) -> LinearPolicy:
-        """M_j with mu_j and Sigma_j, or 0 and 1: what this state's evaluation runs and what is saved."""
+        """M_j with mu_j and Sigma_j, or with 0 and 1: the policy that is evaluated and saved."""
         n = self.M.shape[1]
         mu, sigma = self.moments.freeze() if normalised else (np.zeros(n), np.ones(n))
         return LinearPolicy(self.M, mu, sigma, task)
@@ -58,7 +58,7 @@ class State:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Rewards of the finite rollouts, the steps of all, and how many were not finite."""
+    """Rewards of the finite rollouts, steps of all rollouts, and how many were not finite."""
 
     rewards: FloatArray
     steps: NDArray[np.int64]
@@ -77,14 +77,14 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One iteration: totals so far, this update, an evaluation if one was due, the state and policy after it."""
+    """One iteration: totals so far, its rollouts and update, its evaluation if any, and the state and policy after."""
 
     iteration: int
     episodes: int  # training rollouts since the start
-    timesteps: int  # and their steps
+    timesteps: int  # their steps
     seconds: float  # of the whole run, evaluations included
     train_seconds: float = 0.0  # of this iteration's rollouts and update
-    eval_seconds: float = 0.0  # and of its evaluation
+    eval_seconds: float = 0.0  # of its evaluation
     reward_mean: float  # of this iteration's finite training rewards, survival bonus subtracted
     reward_max: float
     length_mean: float  # steps per training rollout of this iteration
@@ -93,17 +93,17 @@ class Record:
     state: State
     policy: LinearPolicy
     telemetry: Mapping[str, float] = field(default_factory=dict)  # of the search: sigma_R, update_norm, …
-    measures: Mapping[str, float] = field(default_factory=dict)  # of the task, without rollouts: relative_cost for LQR
-    wire_bytes_out: int | None = None  # sent for the training rollouts, by executors that send
-    wire_bytes_in: int | None = None  # and received
+    measures: Mapping[str, float] = field(default_factory=dict)  # of the task: relative_cost for LQR
+    wire_bytes_out: int | None = None  # sent for the training rollouts, if the executor uses a network
+    wire_bytes_in: int | None = None  # received
 
     @property
     def eval_mean(self) -> float | None:
-        """The mean reward of the evaluation; None without one, or if no rollout of it was finite."""
+        """The mean reward of the evaluation; None if there is none, or if none of its rollouts was finite."""
         return self.evaluation.summary()["mean"] if self.evaluation else None
 
     def __getattr__(self, name: str) -> float:
-        """The search's telemetry by its own names: record.sigma_R."""
+        """Telemetry and measures by name: record.sigma_R."""
         if name not in ("telemetry", "measures") and not name.startswith("_"):
             for values in (self.telemetry, self.measures):
                 if name in values:
@@ -125,18 +125,18 @@ class Record:
 
 
 class Observer(Protocol):
-    """Anything that follows a training: a display, a dashboard."""
+    """Anything that follows the progress of training: a display, a dashboard."""
 
     def record(self, record: Record) -> None: ...
 
 
 def _is_json(value: Any) -> bool:
-    """JSON has no infinity: the cost of a controller that does not stabilise is written as null."""
+    """False for infinity, which JSON lacks: the cost of a controller that does not stabilise is written as null."""
     return not isinstance(value, float) or math.isfinite(value)
 
 
 def parse_line(line: str) -> dict[str, Any]:
-    """A line of records.jsonl as a mapping of numbers, or ValueError for anything else. Format 1 lacks some columns."""
+    """A line of records.jsonl as a mapping of numbers; ValueError for anything else. Format 1 lacks some columns."""
     if not (line.isascii() and line.isprintable() and len(line) < LONGEST_LINE):
         raise ValueError("the record is not a line of text")
     row = parse_json(line)

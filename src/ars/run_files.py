@@ -1,4 +1,4 @@
-"""A run folder as a reader sees it: nothing is locked, changed or mended, and it may still be being written."""
+"""Reading a run folder without locking or changing it; its run may be in progress."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ars.runs import SavedConfig, read_config
 
 @dataclass(frozen=True)
 class RunFiles(SavedConfig):
-    """What a run folder holds at this moment."""
+    """The current content of a run folder."""
 
     path: Path
     records: list[dict[str, Any]]
@@ -23,17 +23,17 @@ class RunFiles(SavedConfig):
 
     @property
     def versions(self) -> dict[str, str]:
-        """Those that trained last."""
+        """The versions that trained last."""
         return dict(self.sessions[-1]["versions"])
 
     @property
     def machine(self) -> str:
-        """Those that trained, in their order."""
+        """The machines that trained, in order."""
         return "; then ".join(dict.fromkeys(session["machine"] for session in self.sessions))
 
 
 def read_run(path: Path, *, with_policy: bool = True) -> RunFiles:
-    """The run in a folder; its policy is best.npz where there is one, else policy.npz."""
+    """The run in a folder; its policy is best.npz if there is one, otherwise policy.npz."""
     if not (path / "config.json").is_file():
         raise FileError(f"{path} is not a run folder: it has no config.json.")
     saved = read_config(path)
@@ -41,7 +41,7 @@ def read_run(path: Path, *, with_policy: bool = True) -> RunFiles:
     policy = LinearPolicy.load(path / file) if file else None
     n, p = saved.definition["n"], saved.definition["p"]
     if policy is not None and (policy.n, policy.p) != (n, p):
-        raise FileError(f"{path / file} is damaged: {policy.p} × {policy.n} is no policy of a task with {p} × {n}.")
+        raise FileError(f"{path / file} is damaged: it is {policy.p} × {policy.n}, and its task needs {p} × {n}.")
     records = read_records(path / "records.jsonl")
     return RunFiles(
         saved.config, saved.definition, saved.stop, saved.sessions, saved.notes, path, records, policy, file
@@ -49,8 +49,7 @@ def read_run(path: Path, *, with_policy: bool = True) -> RunFiles:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The lines of records.jsonl, of iterations 1, 2, …; a last line without its end is still being written, and left
-    out."""
+    """The lines of records.jsonl, for iterations 1, 2, …, without an incomplete last line, which is being written."""
     if not path.exists():
         return []
     *lines, _unfinished = read_bytes(path).split(b"\n")
@@ -67,7 +66,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def last_record(path: Path) -> dict[str, Any] | None:
-    """The last whole line of records.jsonl, without reading the others; None if there is none."""
+    """The last complete line of records.jsonl, without parsing the others; None if there is none."""
     with suppress(OSError, ValueError, RecursionError), path.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - LONGEST_LINE))
@@ -77,9 +76,9 @@ def last_record(path: Path) -> dict[str, Any] | None:
 
 
 def run_folders(paths: list[Path]) -> list[Path]:
-    """The folders given; one that is no run but holds runs stands for these. Each counts once."""
-    found: list[Path] = []
+    """The given folders, each once; a folder that is not a run but contains runs is replaced by these."""
+    folders: list[Path] = []
     for path in paths:
-        inside = sorted(folder.parent for folder in path.glob("*/config.json")) if path.is_dir() else []
-        found += [path] if (path / "config.json").is_file() or not inside else inside
-    return list(dict.fromkeys(found))
+        inside = sorted(file.parent for file in path.glob("*/config.json")) if path.is_dir() else []
+        folders += [path] if (path / "config.json").is_file() or not inside else inside
+    return list(dict.fromkeys(folders))

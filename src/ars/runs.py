@@ -1,9 +1,9 @@
 """The run folder: config.json, records.jsonl, checkpoint.npz, policy.npz, best.npz.
 
-The checkpoint is the truth. Records are appended before it is written, policy.npz and best.npz are made from it;
-opening a run cuts the records back to the checkpoint and makes the two policies anew, so a kill at any moment leaves
-nothing that disagrees. A kernel lock keeps a second process out and dies with its process. Whoever wrote the folder,
-reading it runs nothing and touches nothing outside of it.
+The checkpoint is authoritative. Records are appended before it is written, and the policies are written from it;
+opening a run truncates the records to the checkpoint and rewrites the policies, so that the files agree after a kill at
+any moment. A kernel lock, released when its process ends, keeps other processes out. Reading a folder, whoever wrote
+it, executes no code and touches nothing outside of it.
 """
 
 import hashlib
@@ -29,14 +29,14 @@ from ars.stopping import Stop
 from ars.training import policy_task
 from ars.versions import machine, versions
 
-FORMAT = 2  # of config.json and of checkpoint.npz, each; format 1 is read, and written anew when a run is resumed
-SECONDS_BETWEEN_CHECKPOINTS = 0.5  # a kill loses the iteration in flight or this much, whichever is longer
-TOLD = "told.jsonl"  # results of ask and tell that no checkpoint has yet
+FORMAT = 2  # of config.json and checkpoint.npz; format 1 is read, and converted when a run is resumed
+SECONDS_BETWEEN_CHECKPOINTS = 0.5  # a kill loses at most this or the current iteration, whichever is longer
+TOLD = "told.jsonl"  # results of ask and tell that are not in a checkpoint yet
 NAMES = ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.npz")
-PARAM = "param."  # before the names of the search's arrays in checkpoint.npz
+PARAM = "param."  # prefix of the names of the search's arrays in checkpoint.npz
 CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
               "best_mean", "best_M", "best_mu", "best_sigma")  # fmt: skip
-MOST_SESSIONS = 1000  # that config.json lists
+MOST_SESSIONS = 1000  # kept in config.json
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Best:
 
 
 class Run:
-    """An open run folder, locked. Use `create` or `open`; close it, or use it in a with statement."""
+    """An open, locked run folder. Use `create` or `open`, and close it or use it in a with statement."""
 
     def __init__(self, path: Path, lock: FileLock, saved: "SavedConfig", state: State) -> None:
         self.path, self.config, self.definition, self.stop = path, saved.config, saved.definition, saved.stop
@@ -61,16 +61,15 @@ class Run:
         self._last_line = ""
         self._saved_at = time.monotonic()
         self._saved_j = -1
-        self._saved_best = 0  # the iteration that best.npz is of, as far as we know
-        self._whole = _Digest()  # of the part of records.jsonl that holds iterations 1 … j − 1
+        self._saved_best = 0  # the iteration of best.npz, if known
+        self._whole = _Digest()  # of iterations 1 … j − 1 in records.jsonl
         self._file: BinaryIO | None = None
 
     # -- making and opening ---------------------------------------------------------------------------------------
 
     @staticmethod
     def create(path: Path, config: Config, definition: dict[str, Any], stop: Stop, state: State | None = None) -> "Run":
-        """A new run in a new folder, or in one that holds no files of a run; `state` is what it starts from, if that is
-        not the search's own beginning."""
+        """Create a run in a folder that has no files of a run; `state` is its initial state, if not the search's."""
         make_folder(path)
         _check_size(definition)
         _refuse_links(path)
@@ -95,8 +94,8 @@ class Run:
 
     @staticmethod
     def open(path: Path, *, mend: bool = True) -> "Run":
-        """A run as its last checkpoint has it. All is read and checked before anything is changed; with mend=False
-        nothing is changed before `mend` is called."""
+        """Open a run at its last checkpoint. Everything is checked before anything is changed; with mend=False, nothing
+        is changed until `mend` is called."""
         if not (path / "config.json").is_file():
             raise FileError(f"{path} is not a run folder: it has no config.json.")
         _refuse_links(path)
@@ -117,9 +116,9 @@ class Run:
             raise
 
     def mend(self) -> None:
-        """Make the folder agree with the checkpoint: what a kill left behind goes, the policies are made anew."""
+        """Make the folder agree with the checkpoint: delete what a kill left behind and rewrite the policies."""
         _clear_leftovers(self.path)
-        if self._saved_j < 0:  # killed before its first checkpoint, which must be there before any record
+        if self._saved_j < 0:  # killed before its first checkpoint, which must exist before any record
             self.save()
         self._cut_records()
         self._saved_best = 0
@@ -138,7 +137,7 @@ class Run:
         )
 
     def begin_session(self, stop: Stop) -> None:
-        """This process trains on: with these stopping rules, on this machine, in today's format."""
+        """Record that this process continues the run: its stopping rules, machine and versions, in today's format."""
         self.stop = stop
         session = this_session(self.state.j)
         if _without_iteration(session) != _without_iteration(self.sessions[-1]):
@@ -149,14 +148,14 @@ class Run:
     # -- iterations -----------------------------------------------------------------------------------------------
 
     def append(self, record: Record) -> None:
-        """Take an iteration in; it is safe once the next checkpoint is written, half a second later at the most."""
+        """Append an iteration; it is safe once the next checkpoint is written, at most half a second later."""
         line = json.dumps(record.to_dict(), allow_nan=False)
         mean, best = record.eval_mean, self.best
         if mean is not None and (best is None or mean > best.mean):
             best = Best(record.iteration, mean, record.policy)
         self._write_line(line)
         whole = self._whole.plus(self._last_line)
-        # In one statement without a call: Ctrl-C, after which we save, cannot come in between.
+        # One statement without calls: Ctrl-C, after which we save, cannot interrupt it.
         self.state, self.seconds, self.best, self._whole, self._last_line = (
             record.state, record.seconds, best, whole, line,
         )  # fmt: skip
@@ -168,7 +167,7 @@ class Run:
             self._file = self._records()
         content = line.encode() + b"\n"
         try:
-            while content:  # a disk that is about to be full takes a part of it without an error
+            while content:  # a nearly full disk may accept only a part, without an error
                 content = content[self._file.write(content) :]
         except OSError as error:
             raise self._cannot_write(error) from error
@@ -177,13 +176,13 @@ class Run:
         return FileError(f"Cannot write {self.path / 'records.jsonl'}: {error.strerror or error}.")
 
     def policy(self) -> LinearPolicy:
-        """The latest policy: exactly what was evaluated, if the last iteration was."""
+        """The policy of the last iteration: exactly the one that was evaluated, if it was."""
         return self.state.policy(normalised=self.config.normalise, task=policy_task(self.definition))
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Write the checkpoint, and the policies from it."""
+        """Write the checkpoint and the policies."""
         if self._file is not None:
             try:
                 os.fsync(self._file.fileno())
@@ -253,9 +252,9 @@ class Run:
         n, p = self.definition["n"], self.definition["p"]
         params = {name: arrays[f"{PARAM}{name}" if version == FORMAT else name] for name in self.state.params}
         for name, expected in self.state.params.items():
-            found = params[name]
-            if found.shape != expected.shape or found.dtype != np.float64 or not np.isfinite(found).all():
-                raise ValueError(f"{name} {found.shape} is not of a task with n = {n} and p = {p}")
+            array = params[name]
+            if array.shape != expected.shape or array.dtype != np.float64 or not np.isfinite(array).all():
+                raise ValueError(f"{name} {array.shape} is not of a task with n = {n} and p = {p}")
         mean, m2 = arrays["mean"], arrays["m2"]
         names = ("j", "count", "episodes", "timesteps", "best_iteration")
         j, count, episodes, timesteps, best_iteration = counts = [_single(arrays, name, "iu") for name in names]
@@ -282,7 +281,7 @@ class Run:
             self.best = Best(best_iteration, best_mean, LinearPolicy(*best))
 
     def _check_last_line(self) -> None:
-        """The record of iteration j, as records.jsonl has it."""
+        """Check the record of iteration j, which the checkpoint holds too."""
         state, line = self.state, self._last_line
         if not state.j and not line:
             return
@@ -294,8 +293,8 @@ class Run:
     # -- records --------------------------------------------------------------------------------------------------
 
     def _check_digest(self, size: int, sha256: str) -> None:
-        """Iterations 1 … j − 1 in records.jsonl are those that the checkpoint was written after; the last one is in the
-        checkpoint too, and what follows does not count."""
+        """Check that iterations 1 … j − 1 in records.jsonl are those that preceded the checkpoint. It holds iteration j
+        itself, and later lines do not count."""
         path, left = self.path / "records.jsonl", size
         digest = _Digest()
         if not size:
@@ -309,11 +308,11 @@ class Run:
         if left:
             raise FileError(f"{path} has lost iterations: it has {size - left} bytes of {size}.")
         if digest.hex() != sha256:
-            raise FileError(f"{path} is damaged, or of another run: it is not what the checkpoint was written after.")
+            raise FileError(f"{path} is damaged, or of another run: it does not match the checkpoint.")
         self._whole = digest
 
     def _check_records(self) -> None:
-        """The same for a checkpoint of format 1, which has no hash: line by line."""
+        """The same for a checkpoint of format 1, which has no hash, line by line."""
         path, j, digest = self.path / "records.jsonl", self.state.j, _Digest()
         if j <= 1:
             return
@@ -333,13 +332,12 @@ class Run:
         self._whole = digest
 
     def _cut_records(self) -> None:
-        """Keep iterations 1 … j. Killed in between, line j is missing, and the checkpoint has it still."""
+        """Keep iterations 1 … j. If this is killed halfway, line j is missing, but the checkpoint still has it."""
         end = self._last_line.encode() + b"\n" if self.state.j else b""
         try:
             with os.fdopen(os.open(self.path / "records.jsonl", os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
                 file.seek(self._whole.size)
-                found = file.read(len(end) + 1)
-                if found.startswith(end):
+                if file.read(len(end)) == end:
                     file.truncate(self._whole.size + len(end))
                 else:
                     file.truncate(self._whole.size)
@@ -349,7 +347,7 @@ class Run:
             raise self._cannot_write(error) from error
 
     def _records(self) -> BinaryIO:
-        """records.jsonl, open to append; unbuffered, so that a kill leaves whole lines."""
+        """records.jsonl, opened to append; unbuffered, so that a kill leaves whole lines."""
         try:
             return (self.path / "records.jsonl").open("ab", buffering=0)
         except OSError as error:
@@ -358,7 +356,7 @@ class Run:
     # -- ending ---------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Save what is not saved yet, and let others in."""
+        """Save what is not saved yet, and release the lock."""
         try:
             if self._saved_j != self.state.j:
                 self.save()
@@ -366,7 +364,7 @@ class Run:
             self.release()
 
     def release(self) -> None:
-        """Let others in, without saving anything."""
+        """Release the lock without saving anything."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -380,7 +378,7 @@ class Run:
 
 
 class _Digest:
-    """Size and SHA-256 of the first part of a file; adding to it makes another."""
+    """Size and SHA-256 of the first part of a file; immutable."""
 
     def __init__(self) -> None:
         self.size, self._hash = 0, hashlib.sha256()
@@ -400,8 +398,8 @@ class _Digest:
 
 @dataclass(frozen=True)
 class SavedConfig:
-    """config.json, checked. `sessions` are the machines and versions that trained, each from some iteration on; `notes`
-    tell where this machine's versions differ from the last."""
+    """A checked config.json. `sessions` are the machines and versions that trained, each with its first iteration;
+    `notes` list how this machine's versions differ from the last."""
 
     config: Config
     definition: dict[str, Any]
@@ -411,13 +409,13 @@ class SavedConfig:
 
 
 def run_identity(config: Config, definition: dict[str, Any]) -> str:
-    """A hash of what decides a run's bits: the checkpoint of another run must not be taken for this one's."""
+    """A hash of what determines a run's bits, so that a checkpoint of another run is detected."""
     content = json.dumps({"config": config.to_dict(), "task": definition}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def this_session(iteration: int) -> dict[str, Any]:
-    """What config.json keeps of a process that trains from an iteration on."""
+    """What config.json keeps about a process that trains from this iteration on."""
     return {"iteration": iteration, "machine": machine(), "versions": versions()}
 
 
@@ -457,14 +455,14 @@ def _session(value: Any) -> dict[str, Any]:
     """An entry of `sessions`, or ValueError."""
     iteration, made_by, then = value["iteration"], value["machine"], dict(value["versions"])
     if type(iteration) is not int or not 0 <= iteration <= LARGEST_COUNT or not _is_word(made_by):
-        raise ValueError("its sessions are not of iterations and machines")
+        raise ValueError("its sessions are not iterations and machines")
     if not all(_is_word(word) for pair in then.items() for word in pair):
-        raise ValueError("its versions are not words")
+        raise ValueError("its versions are not printable text")
     return {"iteration": iteration, "machine": made_by, "versions": then}
 
 
 def free_folder(config: Config) -> Path:
-    """runs/TASK-SEARCH-seedS, numbered if there is one already."""
+    """runs/TASK-SEARCH-seedS, with a number if it exists already."""
     safe = safe_name(config.task)
     first = Path("runs") / f"{safe}-{config.label}-seed{config.seed}"
     folder, number = first, 1
@@ -475,19 +473,19 @@ def free_folder(config: Config) -> Path:
 
 
 def _check_size(definition: dict[str, Any]) -> None:
-    """What is saved must be readable again."""
+    """Refuse matrices that are too large to be read back."""
     p, n = definition["p"], definition["n"]
     if p * n > LARGEST_M:
         raise SettingError(f"M would be {p} × {n}: a run folder holds matrices of at most {LARGEST_M} numbers.")
 
 
 def _is_word(word: Any) -> bool:
-    """Fit to be shown: a file must not write to the terminal what it likes."""
+    """Safe to print: a file must not send control codes to the terminal."""
     return isinstance(word, str) and word.isprintable() and len(word) < 200
 
 
 def _single(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> Any:
-    """A number or text that stands for itself, in one of NumPy's kinds."""
+    """A single number or text, of one of these NumPy kinds."""
     array = arrays[name]
     if array.ndim != 0 or array.dtype.kind not in kinds or array.dtype.itemsize > 4 * LONGEST_LINE:
         raise ValueError(f"{name} has the wrong type")
@@ -495,7 +493,7 @@ def _single(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> Any:
 
 
 def _refuse_links(path: Path) -> None:
-    """A folder that someone else made could lead our writes to any file of the user's."""
+    """Refuse links: a folder from someone else could redirect our writes to any file."""
     for name in (*NAMES, TOLD, ".lock"):
         file = path / name
         if file.is_symlink() or (file.exists() and not file.is_file()):
@@ -503,7 +501,7 @@ def _refuse_links(path: Path) -> None:
 
 
 def _clear_leftovers(path: Path) -> None:
-    """Temporary files of writes that were killed."""
+    """Delete temporary files of writes that were killed."""
     for name in NAMES:
         for leftover in path.glob(f".{name}.*.tmp"):
             try:

@@ -1,6 +1,6 @@
-"""Training wired to people: presets, workers, stopping rules and the run folder around the loop of training.py.
+"""Presets, workers, stopping rules and the run folder around the loop of training.py.
 
-`train` and `resume` are the library's entrance; a Session is the same for callers that want to look first.
+`train` and `resume` are the library's entry points; a Session is for callers that inspect a training before it runs.
 """
 
 import json
@@ -31,7 +31,7 @@ RULES = ("episodes", "timesteps", "minutes", "until")
 
 @dataclass(frozen=True)
 class Session:
-    """A training about to run: what it will do, and `records` to do it, once."""
+    """A training that is ready to run; `records` runs it, once."""
 
     config: Config
     definition: dict[str, Any]
@@ -41,16 +41,16 @@ class Session:
     close_executor: Callable[[], None]
     run: Run | None
     measure: Callable[[LinearPolicy], dict[str, float]] | None
-    seconds: float = 0.0  # that the run has taken before
+    seconds: float = 0.0  # that the run has already taken
     best_mean: float | None = None  # of its evaluations so far
 
     def already(self) -> str:
-        """Why there is nothing left to do, in words; empty if there is."""
+        """Why there is nothing left to do; empty if there is something."""
         state = self.state
         return self.stop.reason(state.j, state.episodes, state.timesteps, self.seconds, self.best_mean)
 
     def records(self) -> Generator[Record, None, None]:
-        """Iterate until a stopping rule holds, keeping the run folder."""
+        """Iterate until a stopping rule applies, and write the run folder."""
         with ExitStack() as stack:
             if self.run:
                 stack.callback(self.run.close)
@@ -78,8 +78,7 @@ def new_session(
     address: str | None = None,
     start: WarmStart | None = None,
 ) -> Session:
-    """A run from the start: the task's preset, with `settings` instead where given. `out` is its folder, or a
-    function that chooses one."""
+    """A new run: the task's preset, overridden by `settings`. `out` is its folder, or a function that chooses one."""
     with closing(make(task)) as made:
         definition = made.definition()
         given = {name: value for name, value in settings.items() if value is not None}
@@ -94,7 +93,7 @@ def new_session(
         state = State.initial(config.search, made.p, made.n)
         if start is not None:
             state = start.apply(config, state)
-    with ExitStack() as on_failure:  # the executor makes tasks of its own, now that this one is closed
+    with ExitStack() as on_failure:  # the executor creates its own tasks, now that this one is closed
         executor, close = _executor(task, workers, executor, address)
         on_failure.callback(close)
         folder = out(config) if callable(out) else out
@@ -106,7 +105,7 @@ def new_session(
 def _executor(
     task: str, workers: int, executor: str | Executor, address: str | None
 ) -> tuple[Executor, Callable[[], None]]:
-    """What runs the rollouts, and how it is closed afterwards: one that the caller made is the caller's to close."""
+    """What runs the rollouts, and how to close it; an executor object is closed by the caller who created it."""
     made = make_executor(factory(task), workers, kind=executor, address=address)
     return made, made.close if isinstance(executor, str) else _nothing
 
@@ -124,7 +123,7 @@ def resume_session(
     executor: str | Executor = "local",
     address: str | None = None,
 ) -> Session:
-    """A run from its last checkpoint; rules in `stop` replace those that it has."""
+    """A run from its last checkpoint; `stop` replaces its stopping rules if it has any."""
     with ExitStack() as on_failure:
         run = Run.open(Path(out), mend=False)
         on_failure.callback(run.release)
@@ -133,7 +132,7 @@ def resume_session(
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
         with closing(make(name)) as made:
             if json.loads(json.dumps(made.definition())) != run.definition:
-                raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
+                raise TaskError(f"{name} has changed since this run began: see `task` in {run.path}/config.json.")
         executor, close = _executor(name, workers, executor, address)
         on_failure.callback(close)
         run.mend()
@@ -159,14 +158,14 @@ def train(
     start_weight: int | None = None,
     **overrides: Any,
 ) -> Generator[Record, None, None]:
-    """Train a policy; a generator of Records, each with its `policy`.
+    """Train a policy: a generator of Records, each with its `policy`.
 
-    Settings are those of the search (of ARS `alpha`, `nu`, `N`, `b`, or its `variant`), those that all searches share
+    Settings are those of the search (for ARS `alpha`, `nu`, `N`, `b`, or its `variant`), those that all searches share
     (`normalise`, `H`, `shift`, `eval_every`, `eval_episodes`, `noise`, `table_size`, `stats_every`), and the other
-    stopping rules (`episodes`, `timesteps`, `minutes`, `until`); what is not given comes from the task's preset.
-    executor="ray" runs on the cluster at `address`, or on a Ray of its own; an executor object is used as it is.
-    `start` is a policy to start from, whose statistics count as `start_weight` states. With `out`, a run folder is
-    written that `resume` can continue. Mistakes raise ArsError at once.
+    stopping rules (`episodes`, `timesteps`, `minutes`, `until`); the task's preset supplies the rest. executor="ray"
+    runs on the cluster at `address`, or on a private Ray; an executor object is used as it is. `start` is a policy to
+    start from, whose statistics count as `start_weight` states. With `out`, a run folder is written that `resume` can
+    continue. Errors in the arguments raise ArsError immediately.
     """
     stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
     session = new_session(
@@ -185,9 +184,9 @@ def resume(
     address: str | None = None,
     **rules: Any,
 ) -> Generator[Record, None, None]:
-    """Continue a run to the bits of an uninterrupted one; new stopping rules replace the old.
+    """Continue a run, with the same bits as if it had not been interrupted; new stopping rules replace the old.
 
-    A run of `module:factory` needs that name again as `task`: a file must not decide what code is imported.
+    A run of `module:factory` needs that name again as `task`, because a file must not choose which code is imported.
     """
     unknown = sorted(set(rules) - {"iterations", *RULES})
     if unknown:

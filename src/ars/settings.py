@@ -1,5 +1,5 @@
-"""Settings, declared once: a field of a frozen dataclass carries its default, bounds and help text, from which checks,
-flags, run names, files and pages are derived. Also the checks of single numbers, for whatever a user gives us."""
+"""Settings are declared once, as fields of a frozen dataclass with default, bounds and help text, from which checks,
+flags, run names, files and pages are derived. Also: checks of single numbers that users give."""
 
 import math
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ def setting(
     named: bool = True,
     shrink: bool = False,
 ) -> Any:
-    """A field of a settings dataclass. Numbers are larger than `above`, or from `least` to `most`. A default of None
-    stands for a value that `__post_init__` derives. `named`: whether its value is part of a run's name; `shrink`:
-    whether a smaller value helps a training that diverges."""
+    """A field of a settings dataclass. Numbers must be larger than `above`, or from `least` to `most`. A default of
+    None means that `__post_init__` derives the value. `named`: whether the value is part of a run's name; `shrink`:
+    whether a smaller value helps against divergence."""
     metadata = {"help": help, "above": above, "least": least, "most": most, "choices": tuple(choices), "named": named,
                 "shrink": shrink}  # fmt: skip
     return field(default=default, metadata=metadata)
 
 
 def own_fields(settings: Any) -> list[Field[Any]]:
-    """The fields of a dataclass, or of an instance, that were declared by `setting`."""
+    """The fields of a dataclass or instance that were declared by `setting`."""
     return [f for f in fields(settings) if "help" in f.metadata]
 
 
 def check_settings(settings: Any) -> None:
-    """Every value of a frozen instance, converted to its type; a sentence for the first that cannot be."""
+    """Check every value of a frozen instance and convert it to its type."""
     for f in own_fields(settings):
         value = getattr(settings, f.name)
         if value is None and f.default is None:
@@ -62,7 +62,7 @@ def _checked(f: Field[Any], value: Any) -> Any:
 
 
 def finite_number(name: str, value: Any) -> float:
-    """value as a float, NumPy's numbers too; a sentence if it is not a finite number."""
+    """`value` as a float (NumPy's numbers too), or SettingError if it is not a finite number."""
     try:
         if _is_bool(value) or not isinstance(value, Real) or not math.isfinite(value):
             raise SettingError(f"{name} = {shown(value)} is not a finite number.")
@@ -72,11 +72,11 @@ def finite_number(name: str, value: Any) -> float:
 
 
 def whole_number(name: str, value: Any, least: int, most: float | None = None) -> int:
-    """value as an int within its range, or a sentence."""
+    """`value` as an int within the range, or SettingError."""
     largest = math.inf if most is None else most
     if _is_bool(value) or not isinstance(value, Integral) or not least <= int(value) <= largest:
-        limit = "on" if largest == math.inf else f"to {most}"
-        raise SettingError(f"{name} = {shown(value)} must be a whole number from {least} {limit}.")
+        limits = f"of at least {least}" if largest == math.inf else f"from {least} to {most}"
+        raise SettingError(f"{name} = {shown(value)} must be a whole number {limits}.")
     return int(value)
 
 
@@ -86,8 +86,8 @@ def _is_bool(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value in a sentence; Python refuses to write integers of thousands of digits."""
+    """A value as short text for messages; Python refuses to print integers of thousands of digits."""
     if isinstance(value, int) and abs(value) >= 10**50:
-        return "a number of many digits"
+        return "a number with many digits"
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,7 +1,7 @@
-"""Statistics over runs: pure functions of arrays. Rows are seeds; "never reached" is infinity and stays so.
+"""Statistics over runs, as pure functions of arrays. Rows are seeds; "never reached" is infinity and stays so.
 
-The paper's own (thresholds, percentiles over seeds, R-max of appendix A.1) and today's practice (interquartile mean
-with bootstrap intervals, performance profiles, probability of improvement: Agarwal et al. 2021), by SciPy.
+Those of the paper (thresholds, percentiles over seeds, R-max of appendix A.1) and those of current practice
+(interquartile mean with bootstrap intervals, performance profiles, probability of improvement: Agarwal et al. 2021).
 """
 
 from collections.abc import Sequence
@@ -20,37 +20,36 @@ def first_reach(spent: ArrayLike, rewards: ArrayLike, threshold: float) -> float
 
 
 def mean_of_all(spent: ArrayLike) -> float:
-    """Table 1's mean over seeds: infinite unless every seed arrived, so that failures cannot flatter it."""
+    """Table 1's mean over seeds: infinite unless every seed reached the threshold, so that failures count."""
     return float(np.mean(np.asarray(spent, dtype=float)))
 
 
 def success_rate(spent: ArrayLike) -> float:
-    """The share of seeds that arrived."""
+    """The share of seeds that reached the threshold."""
     return float(np.mean(np.isfinite(np.asarray(spent, dtype=float))))
 
 
 def success_interval(spent: ArrayLike, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of the success rate: how much so many seeds can say."""
+    """Wilson's confidence interval of the success rate."""
     from scipy.stats import binomtest
 
     spent = np.asarray(spent, dtype=float)
     test = binomtest(int(np.isfinite(spent).sum()), spent.size)
-    found = test.proportion_ci(confidence_level=confidence, method="wilson")
-    return float(found.low), float(found.high)
+    interval = test.proportion_ci(confidence_level=confidence, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def percentile(values: ArrayLike, percent: float | Sequence[float], axis: int = 0) -> FloatArray:
-    """By the inverted distribution function: always a value that a seed had, so infinities need no arithmetic."""
+    """Percentiles by the inverted distribution function: always one of the values, so infinities need no arithmetic."""
     q = np.asarray(percent) / 100
-    found: FloatArray = np.quantile(np.asarray(values, dtype=float), q, axis=axis, method="inverted_cdf")
-    return found
+    result: FloatArray = np.quantile(np.asarray(values, dtype=float), q, axis=axis, method="inverted_cdf")
+    return result
 
 
 def r_max(rewards: ArrayLike, timesteps: ArrayLike, budget: float) -> float | None:
     """Appendix A.1: the maximum of the seeds' mean curve, up to the first evaluation at which a seed spent the budget.
 
-    rewards, timesteps: (seeds, evaluations), R_i^(j) and h_i^(j). None if no seed has spent the budget, for then the
-    curve may go on.
+    rewards, timesteps: (seeds, evaluations), R_i^(j) and h_i^(j). None if no seed has spent the budget.
     """
     mean = np.asarray(rewards, dtype=float).mean(axis=0)  # R-bar_i
     spent = np.asarray(timesteps).max(axis=0) >= budget
@@ -70,17 +69,17 @@ def interquartile_mean(scores: ArrayLike) -> float:
 def bootstrap_interval(
     scores: ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile bootstrap of the interquartile mean over seeds; the resampling's own seed makes it repeatable."""
+    """Percentile bootstrap of the interquartile mean over seeds, repeatable by the seed of its resampling."""
     from scipy.stats import bootstrap, trim_mean
 
     scores = np.asarray(scores, dtype=float)
     if scores.size < 2 or np.ptp(scores) == 0:  # nothing to resample
         return float(scores[0]), float(scores[0])
-    found = bootstrap(
+    result = bootstrap(
         (scores,), lambda x, axis: trim_mean(x, 0.25, axis=axis), confidence_level=confidence, n_resamples=resamples,
         method="percentile", rng=np.random.default_rng(seed), vectorized=True,
     )  # fmt: skip
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
 def performance_profile(scores: ArrayLike, levels: ArrayLike) -> FloatArray:
@@ -92,7 +91,7 @@ def performance_profile(scores: ArrayLike, levels: ArrayLike) -> FloatArray:
 
 
 def probability_of_improvement(ours: ArrayLike, theirs: ArrayLike) -> float:
-    """P(X > Y) for scores of one run each, ties counting half: the Mann–Whitney statistic. More is better."""
+    """P(X > Y) for scores of one run each, ties counting half: the Mann–Whitney statistic. Higher is better."""
     from scipy.stats import mannwhitneyu
 
     ours, theirs = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
@@ -100,7 +99,7 @@ def probability_of_improvement(ours: ArrayLike, theirs: ArrayLike) -> float:
 
 
 def resample(spent: ArrayLike, rewards: ArrayLike, at: ArrayLike) -> FloatArray:
-    """The latest evaluation at each of `at`; NaN before the first, and the last one stays."""
+    """The latest evaluation at each of `at`; NaN before the first, and constant after the last."""
     spent, rewards, at = (np.asarray(values, dtype=float) for values in (spent, rewards, at))
     if not spent.size:
         return np.full(at.shape, np.nan)

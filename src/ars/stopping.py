@@ -1,4 +1,4 @@
-"""When to stop: rules that decide nothing else. All count from the start of the run, over all its sessions."""
+"""Stopping rules, which do not affect a run's bits. All count from the start of the run, over all its sessions."""
 
 import math
 from dataclasses import asdict, dataclass, fields
@@ -8,13 +8,13 @@ from ars.errors import SettingError
 from ars.records import Record
 from ars.settings import finite_number, whole_number
 
-LARGEST_RULE = 10**15  # more than a century of anything
-LONGEST_ESTIMATE = 10 * 365 * 86400  # seconds; beyond it, "time left" says nothing
+LARGEST_RULE = 10**15  # more than any run can reach
+LONGEST_ESTIMATE = 10 * 365 * 86400  # seconds; a longer "time left" is meaningless
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """Whichever comes first; without any rule a run does not end by itself."""
+    """The rule that applies first ends the run; without any rule it does not end."""
 
     iterations: int | None = None
     episodes: int | None = None
@@ -38,7 +38,7 @@ class Stop:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def reason(self, iterations: int, episodes: int, timesteps: int, seconds: float, eval_mean: float | None) -> str:
-        """Why to stop now, in words; empty if not yet."""
+        """Why to stop now; empty if not yet."""
         if self.until is not None and eval_mean is not None and eval_mean >= self.until:
             return f"an evaluation reached {eval_mean:.1f}, the goal was {self.until:g}"
         for name, value in (("iterations", iterations), ("episodes", episodes), ("timesteps", timesteps)):
@@ -54,7 +54,7 @@ class Stop:
         return self.reason(record.iteration, record.episodes, record.timesteps, record.seconds, record.eval_mean)
 
     def seconds_left(self, record: Record) -> float | None:
-        """An estimate from the speed so far; None if no rule allows one (an evaluation's reward cannot be foretold)."""
+        """An estimate from the speed so far; None if no rule allows one (rewards cannot be predicted)."""
         done = {"iterations": record.iteration, "episodes": record.episodes, "timesteps": record.timesteps}
         left = [
             record.seconds * (limit / value - 1)

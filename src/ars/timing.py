@@ -1,4 +1,4 @@
-"""Durations in words, and the training speed of a run: the definitions that displays, dashboards and pages share."""
+"""Durations as text and the training speed of a run, for displays, dashboards and pages."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ def duration(seconds: float) -> str:
 
 
 def steps_per_second(timesteps: float, train_seconds: float) -> float | None:
-    """Training timesteps per second of training, evaluations excluded from both; None if no time has passed."""
+    """Training timesteps per second of training, without evaluations; None if no time has passed."""
     return timesteps / train_seconds if train_seconds > 0 else None
 
 
 class Spent(NamedTuple):
-    """What the training of one iteration took; `record` is its line of records.jsonl."""
+    """The cost of training for one iteration; `record` is its line of records.jsonl."""
 
     record: Mapping[str, Any]
     timesteps: int
@@ -34,8 +34,8 @@ class Spent(NamedTuple):
 def training_spent(records: Sequence[Mapping[str, Any]]) -> list[Spent]:
     """What each record after the first spent on training; the time of the first may include compilation.
 
-    Records of format 1 have no `train_seconds`: the difference of `seconds` stands in for it, and iterations with an
-    evaluation, whose seconds are not for training alone, are left out unless there are no others.
+    Records of format 1 have no `train_seconds`: the difference of `seconds` is used instead, and iterations with an
+    evaluation, whose time it includes, are left out unless there are no others.
     """
     pure: list[Spent] = []
     mixed: list[Spent] = []
@@ -49,13 +49,13 @@ def training_spent(records: Sequence[Mapping[str, Any]]) -> list[Spent]:
 
 
 def mean_speed(records: Sequence[Mapping[str, Any]]) -> float | None:
-    """Training timesteps per second over all records; None if too few tell."""
+    """Training timesteps per second over all records; None if there are too few."""
     spent = training_spent(records)
     return steps_per_second(sum(one.timesteps for one in spent), sum(one.train_seconds for one in spent))
 
 
 class SpeedMeter:
-    """The same while a run goes on, from its records: training timesteps per second of training, since the first."""
+    """The same during a run: training timesteps per second of training, since the first record."""
 
     def __init__(self) -> None:
         self._before = 0

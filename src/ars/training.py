@@ -32,12 +32,12 @@ def training_batch(config: Config, state: State) -> Batch:
 
 
 def evaluation_batch(policy: LinearPolicy, *, episodes: int, H: int, seed: int, j: int, stream: Stream) -> Batch:
-    """Rollouts with the task's own reward and horizon, from random numbers of their own, that enter nothing."""
+    """Rollouts with the task's own reward and horizon and a separate random stream; they do not affect training."""
     return Batch(policy=policy, size=episodes, stream=stream, seed=seed, j=j, H=H)
 
 
 def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Telemetry]:
-    """state → state' once the rollouts are in.  # Alg. 1, lines 6 and 7; Alg. 2, lines 6 to 9"""
+    """state → state' from the rollouts.  # Alg. 1, lines 6 and 7; Alg. 2, lines 6 to 9"""
     rewards = rollouts.rewards
     if not finite(rewards).any():
         raise DivergedError(
@@ -48,7 +48,7 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Tel
     deltas = Directions(config.seed, state.j, len(rewards), (p, n), table_size=config.table_size)
     params, telemetry = config.search.step(state.params, deltas, rewards)
     if not telemetry.keys().isdisjoint(SHARED):
-        raise ValueError(f"a search's telemetry has a name of the records' own: {sorted(telemetry)}")
+        raise ValueError(f"the search's telemetry uses names that records reserve: {sorted(telemetry)}")
     if not all(np.isfinite(array).all() for array in (*params.values(), np.array(list(telemetry.values()), float))):
         raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
     moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8
@@ -57,19 +57,19 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Tel
 
 
 def finite(rewards: Any) -> Any:
-    """Which directions count: those whose rollouts were all finite.  # D3"""
+    """Which directions count: those with only finite rollouts.  # D3"""
     return np.isfinite(rewards).all(axis=1)
 
 
 def _advice(config: Config) -> str:
-    """What to try against divergence, from the settings that the search declares for it."""
+    """What to try against divergence: the settings that the search marks with `shrink`."""
     values = search_settings(config.search)
     smaller = [f"{f.name} (now {values[f.name]:g})" for f in own_fields(config.search) if f.metadata["shrink"]]
     return f"try a smaller {' or '.join(smaller)}" if smaller else "try other settings"
 
 
 def evaluated(rollouts: Rollouts) -> Evaluation:
-    """The rollouts of an evaluation."""
+    """The evaluation from its rollouts."""
     rewards = rollouts.rewards[:, 0]
     there = np.isfinite(rewards)
     return Evaluation(rewards[there], rollouts.steps[:, 0], int((~there).sum()))
@@ -88,14 +88,14 @@ def evaluate_state(config: Config, state: State, H: int, policy: LinearPolicy) -
 
 
 def policy_task(definition: dict[str, Any]) -> dict[str, Any]:
-    """What a policy file holds about its task."""
+    """What a policy file stores about its task."""
     return {**definition, "versions": versions()}
 
 
 def make_record(
     config: Config, definition: dict[str, Any], state: State, telemetry: Telemetry, rollouts: Rollouts, **more: Any
 ) -> Record:
-    """The record of the iteration that led to `state`; `more` has its times, its evaluation and so on."""
+    """The record of the iteration that led to `state`; `more` are its times, evaluation and so on."""
     there = finite(rollouts.rewards)
     rewards = rollouts.rewards[there]
     wire = rollouts.wire or (None, None)
@@ -116,7 +116,7 @@ def iterate(
     measure: Callable[[LinearPolicy], dict[str, float]] | None = None,
     seconds: float = 0.0,
 ) -> Iterator[Record]:
-    """Records without end, from any state; `seconds` is what the run has taken before."""
+    """An endless iterator of records from any state; `seconds` is the time that the run has already taken."""
     clock = time.monotonic
     started = clock() - seconds
     while True:

@@ -1,4 +1,4 @@
-"""The versions that a result depends on, and the machine that its times depend on: written into every run."""
+"""The versions that determine results and the machine that determines times; both are saved with every run."""
 
 import os
 import platform
@@ -11,19 +11,19 @@ PACKAGES = ("ars-rl", "numpy", "mujoco", "gymnasium", "numba")
 
 @cache
 def versions() -> dict[str, str]:
-    """Package → version, with Python's own."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    """Package → version, including Python."""
+    result = {"python": platform.python_version(), "machine": platform.machine()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            result[package] = version(package)
         except PackageNotFoundError:  # running from a source tree that is not installed
-            found[package] = "unknown"
-    return found
+            result[package] = "unknown"
+    return result
 
 
 @cache
 def machine() -> str:
-    """The processor and how many cores we may use."""
+    """The processor and how many cores this process may use."""
     model = platform.processor() or platform.machine()
     try:
         with Path("/proc/cpuinfo").open() as file:

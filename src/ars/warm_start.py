@@ -1,7 +1,7 @@
-"""A training that starts from a policy instead of from M = 0, on the same task or a changed one of the same shape.
+"""Training that starts from a policy instead of M = 0, on the same task or another one of the same shape.
 
-What becomes of the policy's statistics is explicit: they count as so many states, beside those that training sees, or,
-with a weight of 0, training gathers its own from the start. A run's configuration keeps the file's hash and the weight.
+The policy's statistics count as `weight` states, to which training adds its own; with a weight of 0, training starts
+with fresh statistics. The run's configuration records the file's hash and the weight.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from ars.policy import LinearPolicy
 from ars.records import State
 from ars.settings import whole_number
 
-DEFAULT_WEIGHT = 10_000  # states; an iteration of HalfCheetah has 16 000
+DEFAULT_WEIGHT = 10_000  # states; one iteration of HalfCheetah has 16 000
 LARGEST_WEIGHT = 10**12
 
 
@@ -33,7 +33,7 @@ class WarmStart:
 
     @property
     def name(self) -> str:
-        """What the configuration keeps."""
+        """The text that the configuration records."""
         return f"{self.sha256}:{self.weight}"
 
     def apply(self, config: Config, state: State) -> State:
@@ -47,8 +47,8 @@ class WarmStart:
         if not config.normalise:
             if np.any(policy.c != 0.0):
                 raise SettingError(
-                    "The policy to start from subtracts a mean, which a policy without normalisation cannot: train "
-                    "with normalise (V2 or V2-t)."
+                    "The policy to start from subtracts a mean, which needs normalised states: train with normalise "
+                    "(V2 or V2-t)."
                 )
             return replace(state, params={**state.params, "M": policy.W})
         moments = state.moments
@@ -59,7 +59,7 @@ class WarmStart:
 
 
 def warm_start_of(policy: str | Path | LinearPolicy | None, weight: int | None, task: str) -> WarmStart | None:
-    """From a policy, or from what `ars evaluate` takes: a file, a run folder, or the name of a shipped policy."""
+    """A warm start from a policy, its file, a run folder, or the name of a shipped policy, as in `ars evaluate`."""
     if policy is None:
         if weight is not None:
             raise SettingError(f"start_weight = {weight} needs a policy to start from.")
