@@ -1,1 +1,1 @@
-"""Speed, apart from the tests: see README.md. `python -m benchmarks.bench` from the repository's root."""
+"""Benchmarks of speed, separate from the tests: see README.md."""

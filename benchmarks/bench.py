@@ -1,10 +1,11 @@
-"""How fast: `python -m benchmarks.bench` from the repository's root. See benchmarks/README.md."""
+"""Measure speed: `python -m benchmarks.bench` from the repository's root. See benchmarks/README.md."""
 
 import argparse
 import json
 import platform
 import sys
 import tempfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -87,7 +88,7 @@ def measure_task(task: str, phase: str, options: argparse.Namespace) -> dict[str
     runs = hold({name: (ENTRIES[name], work) for name in names}, options.repetitions, say_if_left_out)
     for name in ("limit", "ours", "iteration"):
         if name in runs and set(runs[name].steps) != {work.steps}:
-            raise RuntimeError(f"{name} on {task} did not make the {work.steps} steps of this work.")
+            raise RuntimeError(f"{name} on {task} did not make the {work.steps} steps of this workload.")
     return {
         "N": work.batches[0].size,
         "iterations": len(work.batches),
@@ -107,7 +108,7 @@ def say_if_left_out(text: str) -> None:
 
 
 def command(arguments: list[str]) -> str:
-    """As it was typed, without the paths: they are nobody else's business."""
+    """The command without paths, which are private."""
     kept, skip = [], False
     for argument in arguments:
         if not skip and not argument.startswith(("--out", "--cache")):
@@ -117,7 +118,7 @@ def command(arguments: list[str]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What matters for speed, and nothing that names the machine."""
+    """What matters for speed, without identifying the machine."""
     names = [platform.processor()]
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -127,13 +128,11 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    found = {"Python": platform.python_version()}
+    installed = {"Python": platform.python_version()}
     for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            installed[package] = version(package)
+    return installed
 
 
 def save(results: dict[str, Any], path: Path) -> None:
@@ -142,7 +141,7 @@ def save(results: dict[str, Any], path: Path) -> None:
 
 
 def record(results: dict[str, Any]) -> None:
-    """Put the tables into the README, between the marks."""
+    """Insert the tables into the README, between the marks."""
     readme = HERE / "README.md"
     before, _, rest = readme.read_text().partition(MARKS[0])
     readme.write_text(before + MARKS[0] + tables.markdown(results) + MARKS[1] + rest.partition(MARKS[1])[2])
@@ -157,8 +156,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=cores(), help="default: all cores")
     parser.add_argument("--repetitions", type=int, help="default: 5, or 2 with --quick")
     parser.add_argument("--out", type=Path, help="the JSON file; default: benchmarks/results/bench.json or quick.json")
-    parser.add_argument("--record", action="store_true", help="also put the tables into benchmarks/README.md")
-    parser.add_argument("--record-only", action="store_true", help="only that, from the JSON file")
+    parser.add_argument("--record", action="store_true", help="also insert the tables into benchmarks/README.md")
+    parser.add_argument("--record-only", action="store_true", help="only insert them, from the JSON file")
     parser.add_argument(
         "--cache", type=Path, default=Path(tempfile.gettempdir()) / "ars-bench", help="where learnt policies are kept"
     )
@@ -179,7 +178,7 @@ def chosen(parser: argparse.ArgumentParser, given: str | None, known: list[str],
     names = given.split(",") if given else default
     for name in names:
         if name not in known:
-            parser.error(f"{name!r} is none of {', '.join(known)}")
+            parser.error(f"{name!r} is not one of {', '.join(known)}")
     return names
 
 

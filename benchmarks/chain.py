@@ -1,4 +1,4 @@
-"""Robots that are not one of the six: chains of hinges that swim, of any length, with observations of any width.
+"""Robots other than the six: swimming chains of hinges of any length, with observations of any width.
 
 `benchmarks.chain:links_8_wide_2` is a chain of 8 links (p = 8) that also observes `cinert` twice.
 """
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Locomotion:
 
 @cache
 def robot(links: int, wide: int) -> Locomotion:
-    # The loop is compiled once for each number of parts, so all robots have the same: what is not wanted is empty.
+    # The loop is compiled once per number of parts, so all robots have the same number; unused parts are empty.
     nothing = 10 * (links + 2)  # the size of cinert: the world, the head and the links
     parts = [Slice("cinert", 0 if part < wide else nothing) for part in range(WIDEST)]
     return Locomotion(
@@ -54,9 +54,9 @@ def _mjcf(links: int) -> str:
     body = ""
     for link in range(links, -1, -1):
         slides = '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>' if link == 0 else ""
-        place = "0 0 0" if link == 0 else "-1 0 0"
+        position = "0 0 0" if link == 0 else "-1 0 0"
         body = (
-            f'<body pos="{place}">{slides}<joint name="hinge{link}" type="hinge" axis="0 0 1"/>'
+            f'<body pos="{position}">{slides}<joint name="hinge{link}" type="hinge" axis="0 0 1"/>'
             f'<geom type="capsule" size="0.1" fromto="0 0 0 -1 0 0" density="1000"/>{body}</body>'
         )
     motors = "".join(f'<motor joint="hinge{link}" gear="150" ctrlrange="-1 1"/>' for link in range(1, links + 1))

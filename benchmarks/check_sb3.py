@@ -1,6 +1,6 @@
-"""stable-baselines3's `evaluate_policy` takes our LinearPolicy: `python -m benchmarks.check_sb3`.
+"""Check that stable-baselines3's `evaluate_policy` takes our LinearPolicy: `python -m benchmarks.check_sb3`.
 
-Apart from the tests because it needs torch. Continuous and discrete actions, on Gymnasium's own environments.
+Separate from the tests because it needs torch. Continuous and discrete actions, on Gymnasium's own environments.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""Contestants in processes of their own, measured in turns.
+"""Contestants in separate processes, measured in turns.
 
-Each lives in a process that is idle while the others run, and takes the time of its own work: starting up, sending
-arrays and making environments are never timed. Turns are interleaved, so that a slow minute of the machine meets all
-of them; the best of several counts, since noise only ever makes a measurement slower.
+Each process is idle while the others run, and times its own work: start-up, sending arrays and creating environments
+are never timed. Turns are interleaved, so that a slow minute of the machine affects all contestants; the best of
+several measurements counts, because noise only makes them slower.
 """
 
 import multiprocessing
@@ -16,25 +16,25 @@ from typing import Any, Protocol
 
 from benchmarks.workload import Work
 
-# One thread for each worker: no contestant shall fight itself for cores.
+# One thread per worker, so that no contestant competes with itself for cores.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Contestant(Protocol):
-    """One way of doing a piece of work."""
+    """One way to run a workload."""
 
     def ready(self) -> None:
-        """What is not timed, before every run."""
+        """Untimed preparation before every run."""
 
     def run(self) -> int:
-        """The timed part; the number of environment steps it made."""
+        """The timed part; returns the number of environment steps."""
 
     def close(self) -> None: ...
 
 
 @dataclass
 class Runs:
-    """The measurements of one contestant: steps, seconds by the clock, seconds of processor time of its process."""
+    """The measurements of one contestant: steps, wall-clock seconds, and processor seconds of its process."""
 
     steps: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Runs:
 
 
 class Entrant:
-    """A contestant's process, seen from outside."""
+    """The parent's side of a contestant's process."""
 
     def __init__(self, make: Callable[[Work], Contestant], work: Work) -> None:
         context = multiprocessing.get_context("spawn")
@@ -104,7 +104,7 @@ def hold(
     repetitions: int,
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Runs]:
-    """Measure all entries in turns; one that cannot start is left out with a sentence."""
+    """Measure all entries in turns; one that cannot start is reported and left out."""
     runs: dict[str, Runs] = {}
     entrants: dict[str, Entrant] = {}
     with one_thread_each():
@@ -133,7 +133,7 @@ def hold(
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """For the processes started meanwhile."""
+    """For the processes started within the context."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:

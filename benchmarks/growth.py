@@ -16,7 +16,7 @@ THREADS = (1, 2, 4)
 DIRECTIONS = (1, 2, 4, 8, 16, 32, 64)
 LINKS = (2, 4, 8, 16, 32)
 WIDTHS = (0, 1, 2, 4)  # of a chain of 16
-TASK = "HalfCheetah-v5"  # its episodes never end early: every N is the same work a direction
+TASK = "HalfCheetah-v5"  # its episodes never end early: the work per direction is the same for every N
 
 
 def measure(repetitions: int, threads: int, cache: Path, tell: Tell, *, quick: bool) -> dict[str, list[dict[str, Any]]]:
@@ -42,7 +42,7 @@ def by_threads(repetitions: int, cache: Path, tell: Tell) -> list[dict[str, Any]
 def by_directions(
     directions: tuple[int, ...], repetitions: int, threads: int, cache: Path, tell: Tell
 ) -> list[dict[str, Any]]:
-    """Whole iterations: what does not depend on N weighs more where N is small."""
+    """Whole iterations: what does not depend on N matters more if N is small."""
     entries = {}
     for N in directions:
         work = prepare(TASK, "start", threads, size=Size(N, N, 0, 16_000), cache=cache)
@@ -54,7 +54,7 @@ def by_directions(
 def by_size(
     links: tuple[int, ...], widths: tuple[int, ...], repetitions: int, threads: int, cache: Path, tell: Tell
 ) -> list[dict[str, Any]]:
-    """The physics of a chain grows with its links; a wider observation costs only what is ours."""
+    """The cost of physics grows with the links of a chain; a wider observation adds only to our own cost."""
     rows = []
     for name in [*(chain.name_of(k) for k in links), *(chain.name_of(16, wide) for wide in widths if wide)]:
         task = make(name)

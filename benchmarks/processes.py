@@ -1,4 +1,4 @@
-"""Memory and start-up, in processes as a user starts them."""
+"""Memory and start-up time, in processes started as a user would start them."""
 
 import os
 import subprocess
@@ -30,8 +30,8 @@ def peak_memory(threads: int, iterations: int) -> dict[str, Any]:
 
 
 def start_up(repetitions: int) -> dict[str, float]:
-    """Seconds, best of several: `ars --help` as a whole, and `ars train` until its first iteration is on disk. The
-    compiled code is on disk already, as it is for everyone's second run."""
+    """Seconds, best of several: all of `ars --help`, and `ars train` until its first iteration is on disk. The compiled
+    code is already cached, as it is for a user's second run."""
     return {
         "help": min(_seconds(["--help"]) for _ in range(repetitions)),
         "first_iteration": min(_until_first_record() for _ in range(repetitions + 1)),  # the first may compile

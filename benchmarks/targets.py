@@ -1,4 +1,4 @@
-"""Ratios, and what they ought to be. Pure functions of the results."""
+"""Ratios and their targets, as pure functions of the results."""
 
 from collections.abc import Iterable
 from math import exp, log, nan
@@ -17,7 +17,7 @@ RATIOS = {
 
 
 class Target(NamedTuple):
-    """A number that was measured, and its bound: at least it, or below it."""
+    """A measured number and its bound, which it must reach or stay below."""
 
     what: str
     measured: float
@@ -47,7 +47,7 @@ def speeds_of(results: dict[str, Any], phase: str) -> Speeds:
 
 
 def targets(results: dict[str, Any]) -> list[Target]:
-    """Those that the results can answer."""
+    """The targets for which there are results."""
     speeds = speeds_of(results, "learnt")
     found = []
     column = {name: {task: ratio(one, name) for task, one in speeds.items()} for name in RATIOS}

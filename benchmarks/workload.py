@@ -1,7 +1,7 @@
-"""What every contestant works on: some training iterations of ours, of which each takes the part it can take.
+"""The workload of every contestant: some of our training iterations, of which each runs the part that it can.
 
-Training is a pure function of its configuration, so a copied run folder, continued, gives the same episodes each time:
-the replay, our rollouts and our whole iterations are measured on the very same ones.
+Training is a pure function of its configuration, so continuing a copy of a run folder gives the same episodes each
+time: the replay, our rollouts and our whole iterations are measured on the same episodes.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ from ars.versions import versions
 
 
 class Size(NamedTuple):
-    """N as in the presets, but not so large that one measurement takes minutes (fewer directions make an iteration's
-    overhead weigh more, not less); how long the learnt policy trains; how many steps one measurement takes."""
+    """N as in the presets, but limited so that one measurement does not take minutes (with fewer directions, the
+    overhead of an iteration matters more, not less); the training time of the learnt policy; steps per measurement."""
 
     N: int
     b: int
@@ -75,7 +75,7 @@ class Work:
 
 
 class Episode(NamedTuple):
-    """One episode in terms that need no code of ours: a ← M (x − mu) / sigma, from the state that the seed gives."""
+    """One episode, described without our code: a ← M (x − mu) / sigma, from the initial state of the seed."""
 
     M: NDArray[np.float64]
     mu: NDArray[np.float64]
@@ -84,7 +84,7 @@ class Episode(NamedTuple):
 
 
 def episodes_of(batch: Batch) -> list[Episode]:
-    """The episodes of a batch, for the contestants that are not ours."""
+    """The episodes of a batch, for contestants that do not use our code."""
     return [
         Episode(
             batch.candidate(k, sign).M,
@@ -101,7 +101,7 @@ def size_of(task: str) -> Size:
 
 
 def prepare(task: str, phase: str, threads: int, *, size: Size, cache: Path, H: int | None = None) -> Work:
-    """Train to where the phase begins, unless it is in the cache, and write down the iterations to be measured."""
+    """Train up to the start of the phase, unless it is cached, and record the iterations to be measured."""
     learning = size.learning if phase == "learnt" else 0
     folder = _trained(task, threads, learning, size, cache, H)
     with tempfile.TemporaryDirectory() as scratch:
@@ -117,7 +117,7 @@ def prepare(task: str, phase: str, threads: int, *, size: Size, cache: Path, H: 
 
 
 def _trained(task: str, threads: int, timesteps: int, size: Size, cache: Path, H: int | None) -> Path:
-    """The folder of a run of that many timesteps; made once for each combination of what decides its bits."""
+    """The folder of a run with this many timesteps, made once per combination of what determines its bits."""
     settings = {"N": size.N, "b": size.b, "H": H, "seed": 0, "eval_every": 0}
     what = json.dumps([make(task).definition(), timesteps, settings, versions()], sort_keys=True)
     folder = cache / f"{task.replace(':', '-')}-{timesteps}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
@@ -129,7 +129,7 @@ def _trained(task: str, threads: int, timesteps: int, size: Size, cache: Path, H
             if timesteps:
                 for _ in session.records():
                     pass
-            else:  # as it was created: iteration 1 is the first to be measured
+            else:  # as created: iteration 1 is the first to be measured
                 session.executor.close()
                 session.run.close()
             run.rename(folder)

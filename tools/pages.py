@@ -1,8 +1,8 @@
-"""Tables in pages of the documentation, always those of results/: what stands between two marks is replaced.
+"""Update the tables in pages of the documentation from results/: the text between two marks is replaced.
 
     python -m tools.pages results docs/results.md README.md
 
-The marks are `<!-- table1 -->` (of results/tables/table1.md, its table alone) and `<!-- end -->`.
+The marks are `<!-- table1 -->` (for the table in results/tables/table1.md) and `<!-- end -->`.
 """
 
 import re
@@ -15,7 +15,7 @@ MARKS = re.compile(r"(<!-- ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def refresh(text: str, results: Path) -> str:
-    """The page with today's tables."""
+    """The page with the current tables."""
 
     def table(match: "re.Match[str]") -> str:
         lines = (results / "tables" / f"{match[2]}.md").read_text().splitlines()

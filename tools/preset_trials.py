@@ -2,9 +2,9 @@
 
     python -m tools.preset_trials results/presets/trials.csv
 
-Points of the paper's grids, drawn by a key, are each trained for a few episodes on seeds of their own, one run per
-core; the point with the best mean of its runs' best evaluations becomes the preset. Finished runs are skipped, so the
-command can be stopped and started again.
+Randomly drawn points of the paper's grids are each trained for a few episodes on separate seeds, one run per core; the
+point with the best mean over its runs' best evaluations becomes the preset. Finished runs are skipped, so the command
+can be stopped and restarted.
 """
 
 import csv
@@ -23,9 +23,9 @@ from ars.workers import run_many
 
 EPISODES = {"Swimmer": 200, "Hopper": 3000, "HalfCheetah": 800, "Walker2d": 2000, "Ant": 600, "Humanoid": 2000}
 POINTS = {"Swimmer": 8, "Hopper": 8, "HalfCheetah": 6, "Walker2d": 4, "Ant": 4, "Humanoid": 4}
-SEEDS = {"Swimmer": (1001, 1002), "Hopper": (1001, 1002)}  # one where a run takes long
+SEEDS = {"Swimmer": (1001, 1002), "Hopper": (1001, 1002)}  # one seed if a run takes long
 EVALUATIONS, EVAL_EPISODES = 8, 10
-# Without sigma_R the step has the rewards' own scale: BRS also tries the grid's alphas over powers of ten.
+# Without sigma_R the step scales with the rewards: BRS also tries the grid's alphas divided by powers of ten.
 BRS_SCALES = (1, 10, 100, 1000)
 
 
@@ -53,14 +53,14 @@ def trials() -> Iterator[Trial]:
     for robot in EPISODES:
         for variant in ("V1", "V1-t", "BRS"):
             if robot == "Swimmer" and variant == "V1-t":
-                continue  # its grid has N = 1 alone, so V1-t is V1
+                continue  # its grid has only N = 1, so V1-t is V1
             for point in candidates(robot, variant):
                 for seed in SEEDS.get(robot, (1001,)):
                     yield Trial(robot, variant, *point, seed)
 
 
 def run(trial: Trial) -> float:
-    """The best evaluation of a short training, −infinity if there was none."""
+    """The best evaluation of a short training, or −infinity if there was none."""
     from ars.errors import DivergedError
     from ars.sessions import train
 
@@ -103,7 +103,7 @@ def choose(done: dict[Trial, float]) -> dict[tuple[str, str], tuple[Preset, floa
 def main(path: Path) -> None:
     done = read(path)
     todo = [trial for trial in trials() if trial not in done]
-    print(f"{len(done)} trials are done, {len(todo)} to do", flush=True)
+    print(f"{len(done)} trials are done, {len(todo)} are left", flush=True)
     new = not path.exists()
     with path.open("a", newline="") as file, closing(run_many(run, todo)) as results:
         writer = csv.writer(file, lineterminator="\n")

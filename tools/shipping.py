@@ -1,10 +1,9 @@
-"""Which trained policies come with the package: the best of each task by its run's own evaluations, measured afresh.
+"""Choose the trained policies that come with the package: the best of each task by its run's evaluations.
 
     python -m tools.shipping runs/paper
 
-The choice looks at the evaluations of training alone, so that the fresh episodes, which README.md reports, have no part
-in it. Another seed's best policy is kept too where it is nearly as good and above the threshold: often it is another
-gait.
+The choice uses only evaluations during training, so that it does not depend on the new episodes that README.md reports.
+The best policy of another seed is kept too if it is nearly as good and above the threshold: often it has another gait.
 """
 
 import math
@@ -22,36 +21,36 @@ from ars.sessions import evaluate
 
 EPISODES, SEED = 100, 0  # what `ars evaluate` does without flags
 NEARLY = 0.8  # of the best reward: worth keeping as another gait
-MOST = 3  # policies a task
+MOST = 3  # policies per task
 
 
 def candidates(runs: Path) -> dict[str, list[tuple[Path, Curve]]]:
-    """Task → (best.npz, curve), best first, one for each seed. Evaluations of fewer than 100 rollouts are more luck:
-    they count only where no run with 100 has reached the threshold."""
-    found: dict[str, list[tuple[Path, Curve]]] = {}
+    """Task → (best.npz, curve), best first, one per seed. Evaluations of fewer than 100 rollouts are noisier and count
+    only if no run with 100 has reached the threshold."""
+    by_task: dict[str, list[tuple[Path, Curve]]] = {}
     for folder in sorted(path.parent for path in runs.glob("*/best.npz")):
         curve = from_run(folder)
         if robot_of(curve.task):
-            found.setdefault(curve.task, []).append((folder / "best.npz", curve))
-    for task, every in found.items():
+            by_task.setdefault(curve.task, []).append((folder / "best.npz", curve))
+    for task, every in by_task.items():
         whole = [entry for entry in every if entry[1].eval_episodes >= EPISODES]
-        arrived = any(curve.best >= (threshold(task) or -math.inf) for _, curve in whole)
-        group = sorted(whole if arrived else every, key=lambda entry: -entry[1].best)
+        reached = any(curve.best >= (threshold(task) or -math.inf) for _, curve in whole)
+        group = sorted(whole if reached else every, key=lambda entry: -entry[1].best)
         seeds: dict[int, tuple[Path, Curve]] = {}
         for entry in group:
             seeds.setdefault(entry[1].seed, entry)
-        found[task] = list(seeds.values())
-    return found
+        by_task[task] = list(seeds.values())
+    return by_task
 
 
 def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
-    """Copy the chosen policies into the package; name → what is known of each."""
+    """Copy the chosen policies into the package; name → what is known about each."""
     shipped = {}
     for task, group in sorted(candidates(runs).items()):
         least = max(NEARLY * group[0][1].best, threshold(task) or -math.inf)
         worth = [group[0], *(entry for entry in group[1:] if entry[1].best >= least)][:MOST]
-        for place, (path, curve) in enumerate(worth):
-            name = task if place == 0 else f"{task}-seed{curve.seed}"
+        for rank, (path, curve) in enumerate(worth):
+            name = task if rank == 0 else f"{task}-seed{curve.seed}"
             shutil.copyfile(path, FOLDER / f"{name}.npz")
             policy = LinearPolicy.load(FOLDER / f"{name}.npz")
             fresh = evaluate(policy, episodes=EPISODES, seed=SEED, workers=workers).summary()

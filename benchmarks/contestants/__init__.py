@@ -1,4 +1,4 @@
-"""The contestants, by the name that tables and `--only` have for them."""
+"""The contestants, by their names in tables and `--only`."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,23 +9,23 @@ from benchmarks.workload import Work
 
 
 class Entry(NamedTuple):
-    """Where a contestant's class is, what it does, and the package without which it cannot take part."""
+    """The place of a contestant's class, what it does, and the package that it needs."""
 
     path: str
     title: str
     package: str | None = None
 
     def __call__(self, work: Work) -> Contestant:
-        """Make it; called in its own process, so that its imports stay there."""
+        """Create it, in its own process, so that its imports stay there."""
         module, name = self.path.split(":")
         return getattr(import_module(f"benchmarks.contestants.{module}"), name)(work)
 
     def missing(self, task: str) -> str:
-        """Why it cannot take part, in words; empty if it can."""
+        """Why it cannot take part; empty if it can."""
         if self.package and find_spec(self.package) is None:
             return f"{self.package} is not installed (the extra `bench` has it)"
         if not self.path.startswith(("limit", "ours")) and task.endswith("-v1"):
-            return "nobody else has the paper's -v1"
+            return "only our code has the paper's -v1 tasks"
         return ""
 
 

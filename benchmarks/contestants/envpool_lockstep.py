@@ -1,7 +1,7 @@
-"""6: EnvPool's MuJoCo tasks in lockstep, on as many threads: an environment and a policy for each episode of a batch.
+"""6: EnvPool's MuJoCo tasks in lockstep, on as many threads: one environment and policy per episode of a batch.
 
-Counted in its favour: every step of every environment, though an environment whose episode has ended only goes on
-because the others do; normalisation is folded into the matrix; no moments are taken.
+In its favour, every step of every environment counts, even after its episode has ended; normalisation is folded into
+the matrix; no moments are computed.
 """
 
 import envpool

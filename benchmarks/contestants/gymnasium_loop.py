@@ -1,7 +1,7 @@
-"""4: the loop that a user would write, without code of ours.
+"""4: the loop that a user would write, without our code.
 
-One process per core, each with a Gymnasium environment; the policy in NumPy, and running normalisation as the authors'
-code and Gymnasium's own wrapper have it: mean and squared deviations updated (Welford) with every observation.
+One process per core, each with a Gymnasium environment; the policy in NumPy, and running normalisation as in the
+authors' code and Gymnasium's own wrapper: Welford updates with every observation.
 """
 
 import multiprocessing
@@ -39,7 +39,7 @@ class GymnasiumLoop:
 
 def _make_env(task: str) -> None:
     global _env
-    mujoco.set_mju_user_warning(lambda message: None)  # HalfCheetah's file draws one; no MUJOCO_LOG.TXT, please
+    mujoco.set_mju_user_warning(lambda message: None)  # HalfCheetah's model gives one; write no MUJOCO_LOG.TXT
     _env = gymnasium.make(task)
 
 

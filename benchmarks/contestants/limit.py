@@ -1,7 +1,7 @@
-"""1: what libmujoco allows. `mujoco.rollout` replays the controls of our episodes, open loop, one call an episode.
+"""1: the limit of libmujoco. `mujoco.rollout` replays the controls of our episodes, open loop, one call per episode.
 
-It observes nothing, computes no reward and decides nothing; the model has the flags that Gymnasium's has, islands and
-mid-phase collision on. The replay ends in the very state that our episode ends in, which is checked.
+It computes no observations, actions or rewards; the model has the same flags as Gymnasium's, with islands and mid-phase
+collision on. The replay must end in the same state as our episode, which is checked.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ PHYSICS = mujoco.mjtState.mjSTATE_FULLPHYSICS
 
 
 class Replay(NamedTuple):
-    """What mujoco.rollout needs for one episode, and the positions it must end in."""
+    """What mujoco.rollout needs for one episode, and the positions in which it must end."""
 
     state: FloatArray  # (1, nstate)
     warmstart: FloatArray  # (1, nv)
@@ -42,29 +42,29 @@ class Limit:
         self._model = locomotion.load_model(robot)
         self._pool = ThreadPoolExecutor(work.threads)
         longest = max(replay.controls.shape[1] for batch in self._batches for replay in batch)
-        self._places = [_Place(self._model, longest) for _ in range(work.threads)]
+        self._players = [_Player(self._model, longest) for _ in range(work.threads)]
         for batch in self._batches:
             for replay in batch:
-                self._places[0].play(replay)
-                if not np.array_equal(self._places[0].data.qpos, replay.last_qpos):
-                    raise RuntimeError(f"The replay of {work.task} departs from the episode that it replays.")
+                self._players[0].play(replay)
+                if not np.array_equal(self._players[0].data.qpos, replay.last_qpos):
+                    raise RuntimeError(f"The replay of {work.task} differs from the episode that it replays.")
 
     def ready(self) -> None: ...
 
     def run(self) -> int:
-        """One batch after the other, as training has it; within a batch, episodes are handed out one by one."""
+        """One batch after the other, as in training; within a batch, threads take episodes one by one."""
         steps = 0
         for batch in self._batches:
             left = iter(batch)
-            steps += sum(self._pool.map(lambda place, left=left: place.play_all(left), self._places))
+            steps += sum(self._pool.map(lambda player, left=left: player.play_all(left), self._players))
         return steps
 
     def close(self) -> None:
         self._pool.shutdown()
 
 
-class _Place:
-    """What one thread owns. rollout() with nthread = 0 works in the thread that calls it, and releases the GIL."""
+class _Player:
+    """What one thread owns. rollout() with nthread = 0 runs in the calling thread and releases the GIL."""
 
     def __init__(self, model: Any, longest: int) -> None:
         self.data = mujoco.MjData(model)
@@ -86,7 +86,7 @@ class _Place:
 
 
 def record(task: MujocoTask, batch: Batch, k: int, sign: int) -> Replay:
-    """Run an episode as training does, then again step by step to write its controls down."""
+    """Run an episode as training does, then again step by step to record its controls."""
     key, policy = Key(batch.seed, batch.stream, batch.j, k, sign), batch.candidate(k, sign)
     steps = task.rollout(policy, key, H=batch.H, shift=batch.shift, gather=False).steps
     model, data, frame_skip = task._model, task._data, task._rules.frame_skip
@@ -103,5 +103,5 @@ def record(task: MujocoTask, batch: Batch, k: int, sign: int) -> Replay:
         mujoco.mj_step(model, data, frame_skip)
         if task._rules.contact_forces:
             mujoco.mj_rnePostConstraint(model, data)
-    assert np.array_equal(data.qpos, last_qpos), "the recording departs from the episode"
+    assert np.array_equal(data.qpos, last_qpos), "the recording differs from the episode"
     return Replay(state, warmstart, np.repeat(controls, frame_skip, axis=0)[None], steps, last_qpos)

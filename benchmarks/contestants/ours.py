@@ -1,4 +1,4 @@
-"""2 and 3: our rollouts, and whole training iterations of ours."""
+"""2 and 3: our rollouts, and our whole training iterations."""
 
 import shutil
 import tempfile
@@ -12,7 +12,7 @@ from benchmarks.workload import Work
 
 
 class Rollouts:
-    """The batches through an executor: sampling directions, resets, episodes, moments, in order."""
+    """The batches in an executor: sampling directions, resets, episodes and moments, in order."""
 
     def __init__(self, work: Work) -> None:
         self._batches = work.batches

@@ -1,6 +1,6 @@
-"""5: sb3-contrib's ARS in its two forms, as its documentation has them, from the same M, mu and sigma.
+"""5: sb3-contrib's ARS in the two forms of its documentation, from the same M, mu and sigma.
 
-Its update and its draws are its own, so its episodes are like ours but not the same ones.
+It has its own update and random numbers, so its episodes are similar to ours but not the same.
 """
 
 import multiprocessing
@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from ars.runs import read_config
 from benchmarks.workload import Work
 
-LESS = 4  # a measurement has this many times fewer steps than ours (but whole iterations), to end some day
+LESS = 4  # a measurement has this many times fewer steps than ours (but whole iterations), because it is slow
 
 
 class Sync:
@@ -51,9 +51,9 @@ class Async(Sync):
         super().__init__(work)
         multiprocessing.set_forkserver_preload(["sb3_contrib"])
         self._async = AsyncEval([self._env_fn] * work.threads, self._model.policy)
-        self._async.seed(0)  # answers when the processes are there
+        self._async.seed(0)  # returns when the processes have started
         self._close_workers = self._async.close
-        self._async.close = lambda: None  # learn() ends them, and starting them again is not to be timed
+        self._async.close = lambda: None  # learn() would end them, and restarting them must not be timed
 
     def close(self) -> None:
         self._close_workers()
@@ -61,13 +61,13 @@ class Async(Sync):
 
 
 def _sizes(work: Work) -> tuple[int, int]:
-    config = read_config(work.folder).config
-    return config.N, config.b
+    search = read_config(work.folder).config.search
+    return search.N, search.b
 
 
 def _make_env(task: str, mu: Any, sigma: Any) -> VecEnv:
     """With its own running normalisation, which starts from ours."""
-    mujoco.set_mju_user_warning(lambda message: None)  # HalfCheetah's file draws one; no MUJOCO_LOG.TXT, please
+    mujoco.set_mju_user_warning(lambda message: None)  # HalfCheetah's model gives one; write no MUJOCO_LOG.TXT
     env = VecNormalize(make_vec_env(task), norm_reward=False)
     env.obs_rms.mean[:] = mu
     env.obs_rms.var[:] = np.where(np.isfinite(sigma), sigma, 1e6) ** 2

@@ -1,1 +1,1 @@
-"""How training scales: Ray against threads on this machine, and a simulation of clusters from what is measured here."""
+"""How training scales: Ray against threads on this machine, and a simulation of clusters from measurements."""

@@ -24,8 +24,8 @@ PUBLISHED = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions: to try it out")
-    parser.add_argument("--simulate-only", action="store_true", help="from the measurements in the folder")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions, for a trial")
+    parser.add_argument("--simulate-only", action="store_true", help="use the measurements in the folder")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def main() -> None:
     if not arguments.simulate_only:
         from benchmarks.scaling.measure import measure
 
-        measured = measure(quick=arguments.quick, say=lambda words: print(words, "…", file=sys.stderr, flush=True))
+        measured = measure(quick=arguments.quick, say=lambda text: print(text, "…", file=sys.stderr, flush=True))
         file.write_text(json.dumps(measured) + "\n")
     measured = json.loads(file.read_text())
     curves = all_curves(measured, repetitions=3 if arguments.quick else 20)

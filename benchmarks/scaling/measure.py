@@ -1,4 +1,4 @@
-"""What is measured here: the overhead of Ray, its bytes, the driver's own work, and how long rollouts take."""
+"""Measurements: the overhead of Ray, its bytes, the driver's own work, and the times of rollouts."""
 
 import statistics
 import time
@@ -57,7 +57,7 @@ def iteration(config: Config, state: State, executor: Executor) -> tuple[int, in
 
 
 def measure_overhead(repetitions: int) -> dict[str, Any]:
-    """Whole iterations on two CPUs, taking turns; the best counts, because noise only ever slows down."""
+    """Whole iterations on two CPUs, in turns; the best counts, because noise only makes them slower."""
     task, N = OVERHEAD
     config = settings(task, N, variant="V2")
     state = State.initial(config.search, make(task).p, make(task).n)
@@ -82,7 +82,7 @@ def measure_overhead(repetitions: int) -> dict[str, Any]:
 
 
 def measure_driver(iterations: int) -> dict[str, Any]:
-    """Bytes and processor seconds of the driver alone, all its threads, in iterations with and without statistics."""
+    """Bytes and processor seconds of the driver (all its threads), in iterations with and without statistics."""
     task, N = LARGE
     config = settings(task, N, variant="V2", stats_every=2)
     state = State.initial(config.search, make(task).p, make(task).n)
@@ -113,7 +113,7 @@ def measure_driver(iterations: int) -> dict[str, Any]:
 
 
 def count_blocks(batch: Batch) -> int:
-    """On one node with two CPUs."""
+    """The number of blocks on one node with two CPUs."""
     left, count = BlockScheduler(batch, 2), 0
     while left:
         left.take(2)
@@ -139,7 +139,7 @@ def fake(batch: Batch) -> Rollouts:
 
 
 def merge_seconds(batch: Batch) -> float:
-    """The driver's unpacking and merging of one block, where there are many."""
+    """The driver's time to unpack and merge one block of many."""
     n, gather = batch.n, batch.gather
     content = pack(fake(replace(batch, size=1)), gather)
     blocks = [Block(k, k + 1, batch.signs) for k in range(batch.size)]

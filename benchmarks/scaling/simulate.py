@@ -1,6 +1,6 @@
-"""One iteration on a cluster, event by event: the driver hands out blocks, nodes run them, the driver takes them in.
+"""One iteration on a cluster, event by event: the driver sends blocks, nodes run them, the driver collects the results.
 
-How it is cut into blocks is the executor's own code; times of rollouts and costs of the driver are measured
+The executor's own code divides the batch into blocks; times of rollouts and costs of the driver are measured
 (measure.py); nodes and network are assumed (below).
 """
 
@@ -18,7 +18,7 @@ from ars.noise import Stream
 from ars.policy import LinearPolicy
 
 CPUS_PER_NODE = 48  # the paper's m5.24xlarge
-BANDWIDTH = 1.25e9  # bytes a second out of the driver's machine: 10 Gbit/s
+BANDWIDTH = 1.25e9  # bytes per second out of the driver's machine: 10 Gbit/s
 CPUS = (1, 2, 4, 8, 18, 32, 48, 96, 192, 384, 768, 1440, 2880, 5760, 8192)
 
 
@@ -26,15 +26,15 @@ CPUS = (1, 2, 4, 8, 18, 32, 48, 96, 192, 384, 768, 1440, 2880, 5760, 8192)
 class Costs:
     """Seconds."""
 
-    call: float  # the driver's work for one block, half of it to send, half to receive
-    latency: float  # one block, there and back, besides the work
-    merge: float  # the driver's work to unpack and merge one part
-    update: float  # and for the rest of the iteration
+    call: float  # of the driver for one block, half to send and half to receive
+    latency: float  # round trip of one block, besides the work
+    merge: float  # of the driver to unpack and merge one block
+    update: float  # of the driver for the rest of the iteration
     batch_bytes: float
 
 
 class Iteration(NamedTuple):
-    """Seconds of one iteration; how long the driver worked; the longest rollout; blocks."""
+    """Seconds of one iteration, of the driver's work and of the longest rollout; number of blocks."""
 
     seconds: float
     driver: float
@@ -58,7 +58,7 @@ class Node:
 
     def __init__(self, threads: int) -> None:
         self.threads, self.blocks, self.rollouts = threads, 0, 0
-        self._free = [0.0] * threads  # when each thread has nothing more to do
+        self._free = [0.0] * threads  # when each thread becomes idle
 
     def run(self, times: NDArray[np.float64], arrival: float) -> float:
         """When all of these rollouts are done."""
@@ -80,7 +80,7 @@ def simulate(times: NDArray[np.float64], cpus: int, cost: Costs) -> Iteration:
     policy = LinearPolicy(np.zeros((1, 1)), np.zeros(1), np.ones(1))
     batch = Batch(policy=policy, size=N, signs=(1, -1), stream=Stream.TRAINING, seed=0, j=0, H=1, gather=True)
     left, nodes = BlockScheduler(batch, cpus), nodes_of(cpus)
-    clock = cost.batch_bytes * len(nodes) / BANDWIDTH  # until the batch is everywhere
+    clock = cost.batch_bytes * len(nodes) / BANDWIDTH  # until every node has the batch
     busy, blocks = 0.0, 0
     answers: list[tuple[float, int, Block]] = []  # when they arrive, from which node
     hungry = deque(range(len(nodes)))
@@ -115,14 +115,14 @@ def _of(times: NDArray[np.float64], block: Block) -> NDArray[np.float64]:
 def curve(measured: dict[str, Any], phase: str, N: int, *, gather: bool, repetitions: int = 20) -> list[Iteration]:
     """The mean iteration for each number of CPUs, with rollouts drawn from the measured ones."""
     rng = np.random.default_rng(0)
-    found = np.array(measured["rollouts"][phase]["seconds" if gather else "seconds_without"])
+    seconds = np.array(measured["rollouts"][phase]["seconds" if gather else "seconds_without"])
     cost = costs(measured, gather=gather, N=N)
-    samples = [rng.choice(found, (N, 2)) for _ in range(repetitions)]
+    samples = [rng.choice(seconds, (N, 2)) for _ in range(repetitions)]
     return [Iteration(*np.mean([simulate(times, cpus, cost) for times in samples], axis=0).tolist()) for cpus in CPUS]
 
 
 def mixed(gathering: list[Iteration], without: list[Iteration], K: int) -> list[Iteration]:
-    """Iterations of a schedule: one of K gathers states."""
+    """The mean iteration of a schedule in which one of K iterations gathers states."""
     return [
         Iteration(*((np.array(one) + (K - 1) * np.array(other)) / K).tolist())
         for one, other in zip(gathering, without, strict=True)
@@ -130,7 +130,7 @@ def mixed(gathering: list[Iteration], without: list[Iteration], K: int) -> list[
 
 
 def stops_scaling(iterations: list[Iteration]) -> int:
-    """The last number of CPUs in the list for which more of them, up to the next, still gave half of what they cost."""
+    """The largest number of CPUs up to which each increase still gave at least half of its ideal speed-up."""
     seconds = [iteration.seconds for iteration in iterations]
     last = 0
     for i in range(len(CPUS) - 1):

@@ -1,4 +1,4 @@
-// Curves over episodes, timesteps or time. Pointer or arrow keys read them, dragging or + and − zoom all at once.
+// Curves over episodes, timesteps or time. Pointer or arrow keys read values; dragging or + and − zoom all charts.
 
 const state = {
   task: 0, axis: "episodes", chosen: new Set(), look: -1, singles: false, zoom: null, matrix: "W",
@@ -9,7 +9,7 @@ const drawCharts = () => charts.forEach((chart) => chart.draw());
 
 const point = (x, y) => `${x.toFixed(1)},${y.toFixed(1)}`;
 
-// The stretches of a line between its gaps, which are nulls: the indices of their points.
+// The parts of a line between its gaps (nulls), as indices of their points.
 function stretches(ys) {
   const found = [[]];
   ys.forEach((y, i) => y === null ? found.push([]) : found.at(-1).push(i));
@@ -26,14 +26,14 @@ const areaOf = ({ xs, low, high }, px, py) => stretches(low).map((part) => {
   return `M${[...edge(high), ...edge(low).reverse()].join("L")}Z`;
 }).join("");
 
-// The value of a line at x, on the straight line between its points; null outside it and in a gap.
+// The value of a line at x by linear interpolation; null outside it and in a gap.
 function valueAt({ xs, ys }, x) {
   const high = xs.findIndex((one) => one >= x), low = xs[high] === x ? high : high - 1;
   if (low < 0 || ys[low] === null || ys[high] === null) return null;
   return low === high ? ys[low] : ys[low] + (ys[high] - ys[low]) * (x - xs[low]) / (xs[high] - xs[low]);
 }
 
-// lines() gives [{label, colour, xs, ys, low, high, thin}]; limit is the threshold or null.
+// lines() returns [{label, colour, xs, ys, low, high, thin}]; limit is the threshold or null.
 function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
   const margin = { left: 56, right: 14, top: 10, bottom: 40 };
   const help = "Arrow keys read the values, plus and minus zoom, 0 shows everything.";
@@ -51,7 +51,7 @@ function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
     drawCharts();
   }
 
-  // What the vertical axis has to hold: all that is seen, the threshold, and zero where it is near.
+  // The range of the vertical axis: all visible values, the threshold, and zero if it is near.
   function heights(series, x0, x1) {
     const within = (line, ys) => (ys ?? []).filter((y, i) => y !== null && line.xs[i] >= x0 && line.xs[i] <= x1);
     const seen = series.flatMap((line) => [line.ys, line.low, line.high].flatMap((ys) => within(line, ys)));
@@ -100,7 +100,7 @@ function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
     drawOver();
   }
 
-  // What follows the pointer: the cursor, its values and the range that is dragged over. The curves stay as they are.
+  // What follows the pointer: the cursor, its values and the dragged range. The curves are not redrawn.
   function drawOver() {
     const { series, x0, x1, px, py, tall } = now, content = [];
     if (drag && drag.to !== null) {

@@ -1,4 +1,4 @@
-// Elements, buttons and colours. Whatever comes from files is put on the page as text, never as markup.
+// Elements, buttons and colours. Content from files is inserted as text, never as markup.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
@@ -23,7 +23,7 @@ const s = (tag, attributes, ...children) =>
 
 const colour = (index) => `var(--c${index % 8})`;
 
-// Buttons of which one is pressed: options are [value, text].
+// Buttons, one of which is pressed; options are [value, text].
 function choice(label, options, current, choose) {
   const buttons = options.map(([value, text]) => {
     const press = () => {
@@ -62,7 +62,7 @@ function setTheme() {
 prefersDark.addEventListener("change", setTheme);
 setTheme();
 
-// -- drawings: functions that draw for the width that there is --------------------------------------------------------
+// -- drawings: functions that draw for the available width ------------------------------------------------------------
 
 const drawings = new Set();
 let widthBefore = innerWidth;

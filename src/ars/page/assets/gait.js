@@ -60,7 +60,7 @@ function player(gait, label, onTime) {
 
   play(false);
   frames[0].decode().then(() => seek(at), () => {});
-  const inSight = ([entry]) => play(entry.isIntersecting && wanted); // only films in sight run
+  const inSight = ([entry]) => play(entry.isIntersecting && wanted); // play only visible films
   new IntersectionObserver(inSight).observe(canvas);
   return { element: h("div", { class: "film" }, canvas, h("div", { class: "bar" }, button, slider, clock)), stopAt };
 }
@@ -126,7 +126,7 @@ function diagram(gait, stopAt) {
   return { svg, draw, mark };
 }
 
-// The film and, where there is something to draw, its diagram; what has to be drawn is added to draws.
+// The film and, if there is something to draw, its diagram; functions that draw are added to draws.
 function filmAndDiagram(gait, label, draws) {
   const strip = gait.feet.length || gait.speeds.length ? diagram(gait, (seconds) => film.stopAt(seconds)) : null;
   const film = player(gait, label, (seconds) => strip?.mark(seconds));

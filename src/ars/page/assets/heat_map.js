@@ -1,4 +1,4 @@
-// The policy as a picture: a row for each action, a column for each observation, in the model's names.
+// The policy as a picture: one row per action, one column per observation, with the model's names.
 
 function heatMap(policy) {
   const columns = policy.blocks.flatMap((block, b) => block.columns.map((name) => ({ name, block: b })))
@@ -11,13 +11,13 @@ function heatMap(policy) {
   const scale = h("span", { class: "scale" });
   let block = null; // which part of the observation is shown; null: all of it
   let matrix = state.matrix;
-  let place = null; // the cell that is read, {i, c}
+  let place = null; // the selected cell, {i, c}
   let here = null; // its frame
   let shape = null; // how it is drawn
 
   function draw() {
     const values = policy[matrix], shown = columns.filter((column) => block === null || column.block === block);
-    const most = policy.scales[matrix][block === null ? 0 : block + 1]; // the size at which colours are full
+    const most = policy.scales[matrix][block === null ? 0 : block + 1]; // the value of full colour
     const width = Math.max(260, box.getBoundingClientRect().width);
     const longest = (names) => Math.max(...names.map((name) => name.length));
     const labelled = block !== null || columns.length <= 60 || policy.blocks.length === 1;
@@ -65,7 +65,7 @@ function heatMap(policy) {
     shown.forEach((column, c) => {
       if (shown[c + 1]?.block === column.block) return;
       const name = policy.blocks[column.block].title, end = left + cell * (c + 1);
-      if (cell * (c + 1 - from) > 6.2 * name.length) // else there is no room for it
+      if (cell * (c + 1 - from) > 6.2 * name.length) // otherwise there is no room for it
         content.push(s("text", { ...label, x: left + cell * (from + c + 1) / 2 }, name));
       if (c + 1 < shown.length)
         content.push(s("line", { class: "block", x1: end - 0.5, x2: end - 0.5, y1: lineTop, y2: top + tall * p }));

@@ -5,5 +5,5 @@ else {
   data.runs.forEach((_, index) => state.chosen.add(index));
   renderReport();
 }
-window.ars = { duration, number, state }; // for tests, and for the curious
+window.ars = { duration, number, state }; // for tests
 root.dataset.ready = "yes";

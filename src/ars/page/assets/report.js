@@ -1,9 +1,9 @@
-// The report: sections about the runs of one task, and about the one run that is looked at.
+// The report: sections about the runs of one task, and about the selected run.
 
 const task = () => data.tasks[state.task];
 
-// The lines of one chart: for each group of runs that differ only in their seed its band, as Python has computed it, or
-// the runs themselves where not all of them are drawn.
+// The lines of one chart: for each group of runs that differ only in their seed its band, computed in Python, or the
+// runs themselves if not all of them are drawn.
 function linesOf({ table, column, bands }) {
   const { groups } = task();
   return groups.flatMap((group, g) => {
@@ -155,5 +155,5 @@ function renderReport() {
   ], draws);
   scrollTo(0, top);
   const pressed = [...page.querySelectorAll("button")].find((button) => button.textContent === focused);
-  pressed?.focus({ preventScroll: true }); // the buttons are new
+  pressed?.focus({ preventScroll: true }); // the buttons were replaced
 }
