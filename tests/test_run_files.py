@@ -83,7 +83,7 @@ def test_other_damage_is_one_sentence(run: Path, tmp_path: Path) -> None:
         read_run(tmp_path)
     swimmer = train(tmp_path / "swimmer", "Swimmer-v5", iterations=2)
     shutil.copy(swimmer / "best.npz", run / "best.npz")
-    with pytest.raises(FileError, match="2 × 8 is no policy of a task with 6 × 17"):
+    with pytest.raises(FileError, match="it is 2 × 8, and its task needs 6 × 17"):
         read_run(run)
     (run / "best.npz").write_bytes(b"PK")
     with pytest.raises(FileError, match=r"best.npz is damaged"):

@@ -68,7 +68,7 @@ def test_without_egl_the_page_comes_without_a_film(runs: list[Path], tmp_path: P
     start = (sys.executable, "-c", NO_EGL)
     said, words = ars("report", runs[0], cwd=tmp_path, start=start)
     assert said == "The page is report.html: open it in a browser.\n"
-    assert "Without a film: " in words
+    assert "No film: " in words
     assert "apt-get install libegl1 libgl1-mesa-dri" in words
     _, words = ars("watch", runs[0], "--gif", "x.gif", cwd=tmp_path, start=start, code=2)
     assert "apt-get install libegl1 libgl1-mesa-dri" in words

@@ -119,7 +119,7 @@ def test_poll_gets_the_calls_under_way() -> None:
     ("settings", "words"),
     [
         ({"backend": "rya"}, "executor = 'rya' is unknown: choose local or ray"),
-        ({"address": "auto"}, "address = 'auto' is for the executor ray"),
+        ({"address": "auto"}, "address = 'auto' needs the executor ray"),
     ],
 )
 def test_mistakes_are_sentences(settings: dict[str, Any], words: str) -> None:
@@ -185,4 +185,4 @@ def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("from ars.workers import run_many\nprint(next(run_many(abs, [-1], workers=1))[1])")
     result = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=WAIT)
-    assert result.stdout.endswith("must stand below `if __name__ == '__main__':`.\n")
+    assert result.stdout.endswith("must be inside `if __name__ == '__main__':`.\n")

@@ -118,15 +118,12 @@ def _wandb_id(file: Path, state: State) -> str:
     return new
 
 
-PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb"}  # flag → package and extra
-
-
 def check_installed(names: Sequence[str]) -> None:
-    """Raise an error before a run begins if a package is missing."""
+    """Raise an error before a run begins if a package is missing; flag, package and extra have the same name."""
     for name in names:
-        if find_spec(PACKAGES[name]) is None:
+        if find_spec(name) is None:
             raise SettingError(
-                f"--{name} needs the package {PACKAGES[name]}, which is not installed: pip install 'ars-rl[{name}]'."
+                f"--{name} needs the package {name}, which is not installed: pip install 'ars-rl[{name}]'."
             )
 
 

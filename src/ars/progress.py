@@ -63,11 +63,8 @@ class _Lines:
             return
         self._evaluated = self._evaluated or first
         self._printed_at = now
-        reward = (
-            f"reward {record.eval_mean:.1f}"
-            if record.eval_mean is not None
-            else f"training reward {record.reward_mean:.1f}"
-        )
+        mean = record.eval_mean
+        reward = f"training reward {record.reward_mean:.1f}" if mean is None else f"reward {mean:.1f}"
         left = self._stop.seconds_left(record)
         parts = [
             f"iteration {record.iteration}",

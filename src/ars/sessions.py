@@ -132,7 +132,7 @@ def resume_session(
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
         with closing(make(name)) as made:
             if json.loads(json.dumps(made.definition())) != run.definition:
-                raise TaskError(f"{name} has changed since this run began: see `task` in {run.path}/config.json.")
+                raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
         executor, close = _executor(name, workers, executor, address)
         on_failure.callback(close)
         run.mend()

@@ -184,7 +184,7 @@ def test_a_table_has_a_size_by_default() -> None:
         ({"stats_every": 1.5}, r"stats_every = 1.5 must"),
         ({"stats_every": 2, "variant": "V1"}, r"stats_every = 2 needs statistics, and V1 has none"),
         ({"executor": "rya"}, r"executor = 'rya' is unknown: choose local or ray"),
-        ({"address": "auto"}, r"address = 'auto' is for the executor ray"),
+        ({"address": "auto"}, r"address = 'auto' needs the executor ray"),
     ],
 )
 def test_mistakes_are_sentences(settings: dict[str, Any], words: str, tmp_path: Path) -> None:

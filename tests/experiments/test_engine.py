@@ -262,7 +262,7 @@ def test_a_damaged_small_file_is_mended_from_the_run_folder(tmp_path: Path) -> N
 @pytest.mark.parametrize("place", ["runs", "results"])
 def test_folders_that_cannot_be_made_are_one_sentence(tmp_path: Path, place: str) -> None:
     (tmp_path / place).write_text("a file")
-    with pytest.raises(FileError, match="Cannot make the folder"):
+    with pytest.raises(FileError, match="Cannot create the folder"):
         list(run_all(jobs(tmp_path, PLAN), workers=1))
 
 
@@ -271,4 +271,4 @@ def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
     for _ in ars.train("Swimmer-v5", **PLAN.settings(), episodes=20, out=job.kept):
         pass
     (job.kept / "checkpoint.npz").write_bytes(b"no")
-    assert f"the run goes on from {job.kept}" in run(job)
+    assert f"remove {job.folder} to continue from {job.kept}" in run(job)

@@ -329,5 +329,5 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     before = Path("policy.npz").read_bytes()
     with pytest.raises(SystemExit, match="2"):
         main(["export", "policy.npz", "--to", "c", "--out", "./policy.npz"])
-    assert "what is being read" in capsys.readouterr().err
+    assert "is the input file" in capsys.readouterr().err
     assert Path("policy.npz").read_bytes() == before

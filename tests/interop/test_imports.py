@@ -243,7 +243,7 @@ def test_contents_that_are_no_policy_are_refused(parts: tuple[Any, ...], tmp_pat
 
 def test_an_array_of_numbers_is_not_the_authors_format(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", M)
-    with pytest.raises(FileError, match=r"float64 and not the objects \[M, mean, std\]"):
+    with pytest.raises(FileError, match=r"float64 instead of the objects \[M, mean, std\]"):
         open_policy(tmp_path / "a.npz", "Hopper-v1")
 
 
@@ -485,7 +485,7 @@ def test_statistics_have_no_place_elsewhere(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", objects(M, MU, STD))
     LinearPolicy(M, MU, np.ones(11)).save(tmp_path / "b.npz")
     for name in ("a.npz", "b.npz"):
-        with pytest.raises(SettingError, match=r"leave it out"):
+        with pytest.raises(SettingError, match=r"omit it"):
             open_policy(tmp_path / name, "Hopper-v1", statistics="s.pkl")
 
 
@@ -551,7 +551,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     assert "Wrote policy.npz: 3 × 11" in run("import", "lin_policy_plus.npz", "--task", "Hopper-v1")
     assert "--out" in run("import", "lin_policy_plus.npz", "--task", "Hopper-v1", code=2)
     words = run("import", "lin_policy_plus.npz", "--task", "Hopper-v1", "--out", "lin_policy_plus.npz", code=2)
-    assert "is what is being read" in words
+    assert "is the input file" in words
     ours = run("evaluate", "policy.npz", "--episodes", "3", "--json")
     theirs = run("evaluate", "lin_policy_plus.npz", "--task", "Hopper-v1", "--episodes", "3", "--json")
     assert json.loads(ours) == json.loads(theirs)

@@ -18,8 +18,9 @@ import pytest
 from ars.errors import FileError, SettingError, WorkerError
 from ars.experiments.lqr import comparison, plots, report
 from ars.experiments.lqr.comparison import BLOCK, Progress, checkpoints, compare, extensions, methods
-from ars.experiments.lqr.statistics import Result, first, index_at, percentile, stabilising
+from ars.experiments.lqr.statistics import Result, first, index_at, stabilising
 from ars.lqr import Problem
+from ars.statistics import percentile
 
 SMALL: dict[str, Any] = {"trials": BLOCK + 2, "budget": 3000, "seed": 4}
 
@@ -101,7 +102,7 @@ def test_a_worker_that_dies_is_a_sentence_and_the_rest_is_kept(
     few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comparison, "methods", lambda problem: [*methods(problem)[:1], Dies()])
-    with pytest.raises(WorkerError, match=r"ended with code 7\. What was finished is kept: the same command goes on"):
+    with pytest.raises(WorkerError, match=r"ended with code 7\. Finished blocks are saved: the same command continues"):
         compare(out=tmp_path, trials=2, budget=3000, workers=2)
     assert [path.name for path in (tmp_path / "blocks").iterdir()] in ([], ["nominal-6-0000-0002.json"])
 
@@ -177,7 +178,7 @@ def test_more_trials_keep_those_there_are(done: Path) -> None:
 
 @pytest.mark.parametrize(("change", "name"), [({"seed": 5}, "seed"), ({"budget": 2000}, "budget")])
 def test_a_folder_of_another_comparison(done: Path, change: dict[str, int], name: str) -> None:
-    with pytest.raises(FileError, match=f"holds a comparison with another {name}: choose another --out"):
+    with pytest.raises(FileError, match=f"contains a comparison with another {name}: choose another --out"):
         compare(out=done, **{**SMALL, **change})
     with pytest.raises(FileError, match="another problem"):
         compare(Problem.random(2, 1, 1.1, 0), out=done, **SMALL)
@@ -194,7 +195,7 @@ def test_settings_that_cannot_be(tmp_path: Path, setting: str, value: Any) -> No
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(FileError, match="Cannot make the folder"):
+    with pytest.raises(FileError, match="Cannot create the folder"):
         compare(out=tmp_path / "file", **SMALL)
 
 

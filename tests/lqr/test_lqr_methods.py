@@ -10,11 +10,12 @@ from ars.experiments.lqr.comparison import Method, extensions, methods
 from ars.experiments.lqr.lspi import collect, features_of_next_state, improve, initial_controller, no_data, smat, svec
 from ars.experiments.lqr.nominal import estimate_dynamics, nominal_controller
 from ars.experiments.lqr.random_search import RandomSearch
-from ars.experiments.lqr.statistics import percentile, stabilising
+from ars.experiments.lqr.statistics import stabilising
 from ars.lqr import Problem, loops
 from ars.lqr.problem import spectral_radius
 from ars.lqr.streams import LqrStream, draw, trial_seed
 from ars.records import State
+from ars.statistics import percentile
 from ars.tasks.lqr import LqrTask
 from ars.training import iterate
 from batches import paper_config

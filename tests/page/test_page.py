@@ -280,5 +280,5 @@ def test_a_task_is_confirmed_for_its_own_runs_only(
     shown = report_data([mine, read_run(runs[0])], task="film_envs:Painted", seconds=0.3)["runs"]
     assert len(shown[0]["gait"]["frames"]) == 4
     assert "MUJOCO_GL" in shown[1]["gait"]["why_not"]
-    with pytest.raises(SettingError, match="There is no run of other:make among these"):
+    with pytest.raises(SettingError, match="task = other:make has no run among these"):
         report_data([mine], task="other:make", seconds=0.3)

@@ -106,7 +106,7 @@ def test_a_script_reproduces_without_the_command_line(tmp_path: Path, monkeypatc
     assert said[0] == "table2   1 run, 1 there: nothing to run"
     assert [Path(line).name for line in said[2].splitlines()] == ["table2-seeds1.md", "table2-seeds1.csv"]
     assert said[3:] == [
-        "figure5 is not there yet: ars reproduce figure5 runs it.", str(tmp_path / "results" / "index.md")
+        "figure5 has no results yet: run ars reproduce figure5.", str(tmp_path / "results" / "index.md")
     ]  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def test_what_is_missing_or_damaged_of_figure_5_is_said(
     assert error.count("\n") == 1
     (tmp_path / "lqr" / "lqr.csv").unlink()
     assert ars("reproduce", "figure5", "--draw", "--out", str(tmp_path)) == 0
-    assert "figure5 is not there yet: ars reproduce figure5 runs it." in capsys.readouterr().out
+    assert "figure5 has no results yet: run ars reproduce figure5." in capsys.readouterr().out
 
 
 def test_long_lists_of_seeds_have_files_of_their_own(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_mistakes_are_one_sentence(
 def test_when_the_minutes_are_over_it_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folders = "--out", str(tmp_path / "results"), "--runs", str(tmp_path / "runs")
     assert ars("reproduce", "table5", "--tasks", "Ant-v1", "--minutes", "0.02", *folders, "--quiet") == 0
-    assert "0.02 minutes are over: 3 of 3 runs are left; the same command goes on." in capsys.readouterr().out
+    assert "0.02 minutes are over: 3 of 3 runs are left; the same command continues." in capsys.readouterr().out
     assert ars("reproduce", "figure5", "--minutes", "1", *folders) == 0
     assert "run ars reproduce figure5" in capsys.readouterr().out
 

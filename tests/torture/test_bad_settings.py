@@ -114,7 +114,7 @@ def test_workers_and_episodes(value: Any) -> None:
         ({"until": 5.0, "eval_every": 0}, "until = 5 needs evaluations"),
         ({"task": "Swimmer-v5", "H": 1001}, "H = 1001 is longer than Swimmer-v5 lasts"),
         ({"task": "CartPole-v1", "H": 501}, "H = 501 is longer than CartPole-v1 lasts"),
-        ({"address": "127.0.0.1:1"}, "address = '127.0.0.1:1' is for the executor ray"),
+        ({"address": "127.0.0.1:1"}, "address = '127.0.0.1:1' needs the executor ray"),
         ({"executor": "cloud"}, "executor = 'cloud' is unknown"),
         ({"executor": "ray", "address": "ray://127.0.0.1:1"}, "must be host:port or auto"),
     ],
@@ -181,7 +181,7 @@ def test_every_number_of_the_command_line(
         said = refuse([*words, f"{flag}={text}"], capsys)
         value = meaning(name, text)
         value = int(value) if name not in REALS and value is not None and value == value // 1 else value
-        if "Cannot make the folder" in said:  # the settings were good
+        if "Cannot create the folder" in said:  # the settings were good
             assert works(name, value), text
         else:
             assert name in said.replace("-", "_") or flag in said

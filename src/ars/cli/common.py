@@ -96,7 +96,7 @@ def how_many(workers: int | None, address: str | None = None) -> int:
     from ars.executors import cores
 
     if workers is not None and address is not None:
-        raise SettingError(f"workers = {workers} is only for this machine: omit it to use the cluster at {address}.")
+        raise SettingError(f"workers = {workers} is for this machine: omit it to use the cluster at {address}.")
     return cores() if workers is None else workers
 
 

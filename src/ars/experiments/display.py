@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -22,10 +21,14 @@ COLUMNS = (  # a narrow terminal cuts off the ends of names, never the time left
 )
 
 
-class Display(Protocol):
-    def watch(self, shares: dict[RunSpec, float]) -> None: ...
+class Display:
+    """A display that shows nothing, and the methods of those that do."""
 
-    def ended(self, outcome: Outcome) -> None: ...
+    def watch(self, shares: dict[RunSpec, float]) -> None:
+        """The share done of each run that is running."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """A run has ended."""
 
 
 class _Progress:
@@ -50,7 +53,7 @@ class _Progress:
         return done / total if total else 1.0, f"about {left} left"
 
 
-class _Lines:
+class _Lines(Display):
     """For a log file: one line per run that ends."""
 
     def __init__(self, work: _Progress, console: Console) -> None:
@@ -67,7 +70,7 @@ class _Lines:
         _print(self._console, f"{count}: {sentence(outcome)} ({left})")
 
 
-class _Bars:
+class _Bars(Display):
     """For a terminal: one bar for all runs, and one for each that is running."""
 
     def __init__(self, work: _Progress, bars: Progress) -> None:
@@ -92,14 +95,6 @@ class _Bars:
             self._bars.remove_task(self._each.pop(outcome.spec))
         self.watch({spec: share for spec, share in self._shares.items() if spec != outcome.spec})
         _print(self._bars.console, sentence(outcome))
-
-
-class _Quiet:
-    def watch(self, shares: dict[RunSpec, float]) -> None:
-        pass
-
-    def ended(self, outcome: Outcome) -> None:
-        pass
 
 
 def _label(spec: RunSpec) -> str:
@@ -129,7 +124,7 @@ def display(costs: Mapping[RunSpec, float], *, quiet: bool = False) -> Iterator[
     console = Console(stderr=True)
     work = _Progress(costs)
     if quiet:
-        yield _Quiet()
+        yield Display()
     elif console.is_terminal:
         with Progress(*COLUMNS, console=console, transient=True, expand=True) as bars:
             yield _Bars(work, bars)

@@ -30,7 +30,7 @@ class Job:
 
     @property
     def folder(self) -> Path:
-        return self.spec.folder(self.runs)
+        return self.runs / self.spec.name
 
     @property
     def kept(self) -> Path:
@@ -149,12 +149,6 @@ def _keep_curve(job: Job) -> None:
             save_if_further(curve, job.file)
 
 
-def _make_folders(jobs: Sequence[Job]) -> None:
-    """Create folders up front, so that errors are reported once."""
-    for folder in {job.runs for job in jobs} | {job.curves for job in jobs}:
-        make_folder(folder)
-
-
 def run_all(
     jobs: Sequence[Job],
     *,
@@ -169,7 +163,8 @@ def run_all(
 
     After `minutes`, or when the iterator is closed, the current runs are saved and stopped.
     """
-    _make_folders(jobs)
+    for folder in {job.runs for job in jobs} | {job.curves for job in jobs}:
+        make_folder(folder)  # up front, so that errors are reported once
 
     def poll(running: list[int]) -> None:
         if watch:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from ars.config import Config, shared_settings
@@ -74,9 +73,6 @@ class RunSpec:
     def settings(self) -> dict[str, Any]:
         """The settings of this run for `ars.train`."""
         return {"search": self.config.search, **{name: getattr(self.config, name) for name in shared_settings()}}
-
-    def folder(self, runs: Path) -> Path:
-        return runs / self.name
 
     def met_by(self, curve: Curve) -> bool:
         """Whether the curve has everything that this run needs."""

@@ -240,10 +240,8 @@ def _onnx_actions(policy: LinearPolicy) -> tuple[list[Node], dict[str, Any], lis
     if kind != "float64":
         from onnx import helper
 
-        nodes, last = (
-            [*nodes, ("Cast", [last], "cast", {"to": helper.np_dtype_to_tensor_dtype(np.dtype(kind))})],
-            "cast",
-        )
+        to = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+        nodes, last = [*nodes, ("Cast", [last], "cast", {"to": to})], "cast"
     return [*nodes, ("Reshape", [last, "shape"], "action", {})], constants, shape, kind
 
 

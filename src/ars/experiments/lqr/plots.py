@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ars import plotting
-from ars.experiments.lqr.statistics import Result, percentile
+from ars.experiments.lqr.statistics import Result
 from ars.experiments.lqr.statistics import stabilising as share_stabilising
+from ars.statistics import percentile
 
 # One hue per family of methods, so that nominal, LSPI and ARS can be told apart without the legend.
 FAMILIES = {

@@ -5,8 +5,9 @@ import io
 import math
 from pathlib import Path
 
-from ars.experiments.lqr.statistics import Result, first, index_at, percentile, stabilising
+from ars.experiments.lqr.statistics import Result, first, index_at, stabilising
 from ars.files import write_atomic
+from ars.statistics import percentile
 
 FREQUENT = 0.9  # the table gives the timesteps to this share of stabilising controllers,
 GOOD = 0.1  # and to this median relative cost

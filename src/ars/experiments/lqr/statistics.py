@@ -6,10 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.statistics import percentile
-
-__all__ = ["Result", "first", "index_at", "percentile", "stabilising"]
-
 FloatArray = NDArray[np.float64]
 
 
