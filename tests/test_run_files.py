@@ -63,7 +63,7 @@ def test_a_run_without_records_yet(run: Path) -> None:
             "eval_mean",
         ),
         (b'{"iteration": 3, "episodes": 1, "timesteps": 1, "seconds": null, "sigma_R": 1}', "seconds is not a number"),
-        (b'{"iteration": 4, "episodes": 1, "timesteps": 1, "seconds": 1, "sigma_R": 1}', "it is not of iteration 3"),
+        (b'{"iteration": 4, "episodes": 1, "timesteps": 1, "seconds": 1, "sigma_R": 1}', "is not that of iteration 3"),
         (b"[" * 100_000, "is damaged"),
         (b"\xff\xfe", "is damaged"),
     ],

@@ -31,7 +31,7 @@ class Config:
         "counter", help="Directions from counters, or from a shared table of numbers.", choices=("counter", "table")
     )
     table_size: int = setting(0, help="Numbers in that table; 25000000 if not given.", least=0, most=10**9)
-    stats_every: int = setting(1, help="Gather states only every so many iterations.", least=1, most=10**9)
+    stats_every: int = setting(1, help="Gather states once per this many iterations.", least=1, most=10**9)
     start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
 
     def __new__(cls, **given: Any) -> "Config":

@@ -58,7 +58,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
         try:
             record = parse_line(line.decode("ascii"))
             if record["iteration"] != number:
-                raise ValueError(f"it is not of iteration {number}")
+                raise ValueError(f"it is not that of iteration {number}")
         except (ValueError, RecursionError) as error:
             raise FileError(f"{path} is damaged in line {number}: {one_line(error).rstrip('.')}.") from error
         records.append(record)

@@ -248,20 +248,20 @@ class Run:
 
     def _take(self, path: Path, arrays: dict[str, NDArray[Any]], version: int) -> None:
         if version == FORMAT and _single(arrays, "run", "U") != run_identity(self.config, self.definition):
-            raise FileError(f"{path} is of another run than {self.path / 'config.json'}: this run cannot be continued.")
+            raise FileError(f"{path} is from another run than {self.path / 'config.json'}: this run cannot be continued.")
         n, p = self.definition["n"], self.definition["p"]
         params = {name: arrays[f"{PARAM}{name}" if version == FORMAT else name] for name in self.state.params}
         for name, expected in self.state.params.items():
             array = params[name]
             if array.shape != expected.shape or array.dtype != np.float64 or not np.isfinite(array).all():
-                raise ValueError(f"{name} {array.shape} is not of a task with n = {n} and p = {p}")
+                raise ValueError(f"{name} {array.shape} does not fit a task with n = {n} and p = {p}")
         mean, m2 = arrays["mean"], arrays["m2"]
         names = ("j", "count", "episodes", "timesteps", "best_iteration")
         j, count, episodes, timesteps, best_iteration = counts = [_single(arrays, name, "iu") for name in names]
         if mean.shape != (n,) or m2.shape != (n,):
-            raise ValueError(f"mean {mean.shape} is not of a task with n = {n} and p = {p}")
+            raise ValueError(f"mean {mean.shape} does not fit a task with n = {n} and p = {p}")
         if min(counts) < 0 or max(counts) > LARGEST_COUNT or best_iteration > j or bool(episodes) != bool(j):
-            raise ValueError("its counts cannot be of this run")
+            raise ValueError("its counts are impossible for this run")
         if m2.dtype != np.float64 or not (m2 >= 0).all() or not np.isfinite(m2).all():
             raise ValueError("variances are finite and not negative")
         check_policy_arrays(path, params["M"], mean, np.ones(n))
@@ -277,7 +277,7 @@ class Run:
             best_mean = _single(arrays, "best_mean", "f")
             check_policy_arrays(path, *best)
             if best[0].shape != (p, n) or not np.isfinite(best_mean):
-                raise ValueError(f"best_M {best[0].shape} or best_mean {best_mean} cannot be of this run")
+                raise ValueError(f"best_M {best[0].shape} or best_mean {best_mean} does not fit this run")
             self.best = Best(best_iteration, best_mean, LinearPolicy(*best))
 
     def _check_last_line(self) -> None:
@@ -288,7 +288,7 @@ class Run:
         record = parse_line(line)
         for name, value in (("iteration", state.j), ("episodes", state.episodes), ("timesteps", state.timesteps)):
             if record[name] != value:
-                raise ValueError(f"its last record is not of iteration {state.j}")
+                raise ValueError(f"its last record is not that of iteration {state.j}")
 
     # -- records --------------------------------------------------------------------------------------------------
 
@@ -308,7 +308,7 @@ class Run:
         if left:
             raise FileError(f"{path} has lost iterations: it has {size - left} bytes of {size}.")
         if digest.hex() != sha256:
-            raise FileError(f"{path} is damaged, or of another run: it does not match the checkpoint.")
+            raise FileError(f"{path} is damaged, or belongs to another run: it does not match the checkpoint.")
         self._whole = digest
 
     def _check_records(self) -> None:
@@ -323,7 +323,7 @@ class Run:
                     if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
                         raise FileError(f"{path} has lost iterations: {number - 1} lines for {j} iterations.")
                     if parse_line(line[:-1].decode("ascii"))["iteration"] != number:
-                        raise FileError(f"{path} is damaged: line {number} is not of iteration {number}.")
+                        raise FileError(f"{path} is damaged: line {number} is not that of iteration {number}.")
                     digest = digest.plus_bytes(line)
         except OSError as error:
             raise FileError(f"Cannot read {path}: {error.strerror or error}.") from error

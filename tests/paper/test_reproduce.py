@@ -229,7 +229,7 @@ def test_sweep_chooses_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[
     command = ["sweep", "Swimmer-v5", "--seeds", "2", "--grid", "alpha=0.01,0.02", *few, "--out", str(tmp_path / "s")]
     assert ars(*command) == 0
     out = capsys.readouterr().out
-    assert "Rollouts: 20 of training, 1 of evaluation, beside 84 for tuning." in out
+    assert "Rollouts: 20 of training, 1 of evaluation, besides 84 for tuning." in out
     assert len(list((tmp_path / "s" / "curves").iterdir())) == 5
     assert len((tmp_path / "s" / "final.csv").read_text().splitlines()) == 2
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "curves").iterdir()}
