@@ -248,7 +248,7 @@ class Run:
 
     def _take(self, path: Path, arrays: dict[str, NDArray[Any]], version: int) -> None:
         if version == FORMAT and _single(arrays, "run", "U") != run_identity(self.config, self.definition):
-            raise FileError(f"{path} is from another run than {self.path / 'config.json'}: this run cannot be continued.")
+            raise FileError(f"{path} is from another run than its config.json: this run cannot be continued.")
         n, p = self.definition["n"], self.definition["p"]
         params = {name: arrays[f"{PARAM}{name}" if version == FORMAT else name] for name in self.state.params}
         for name, expected in self.state.params.items():

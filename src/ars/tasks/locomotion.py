@@ -146,12 +146,7 @@ _V1: dict[str, Any] = {"capsules_as_cylinders": True, "bonus_on_fall": True}
 TASKS: dict[str, Locomotion] = {
     task.name: task
     for task in (
-        _SWIMMER,
-        _HOPPER,
-        _HALF_CHEETAH,
-        _WALKER2D,
-        _ANT,
-        _HUMANOID,
+        *(_SWIMMER, _HOPPER, _HALF_CHEETAH, _WALKER2D, _ANT, _HUMANOID),
         replace(_SWIMMER, name="Swimmer-v1"),  # D7: today's masses
         replace(_HOPPER, name="Hopper-v1", **_V1),
         replace(_HALF_CHEETAH, name="HalfCheetah-v1", **_V1),
