@@ -44,12 +44,31 @@ def test_train_writes_a_run_and_says_what_to_type_next(tmp_path: Path) -> None:
 
 
 def test_every_override_reaches_the_configuration(tmp_path: Path) -> None:
-    flags = {"variant": "V2-t", "alpha": 0.5, "nu": 0.25, "N": 3, "b": 2, "H": 7, "shift": -1.5, "seed": 9,
-             "eval-every": 2, "eval-episodes": 5, "noise": "table", "table-size": 999, "stats-every": 4}  # fmt: skip
+    own = {"alpha": 0.5, "nu": 0.25, "N": 3, "b": 2}
+    shared = {"H": 7, "shift": -1.5, "seed": 9, "eval-every": 2, "eval-episodes": 5, "noise": "table",
+              "table-size": 999, "stats-every": 4}  # fmt: skip
+    flags = {"search": "ars", "variant": "V2-t", **own, **shared}
     words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
     ars("train", "Hopper-v1", "--iterations", "1", "--out", "r", "--quiet", *words, cwd=tmp_path)
     config = json.loads((tmp_path / "r" / "config.json").read_text())["config"]
-    assert config == {"task": "Hopper-v1"} | {name.replace("-", "_"): value for name, value in flags.items()}
+    assert config.pop("search") == {"name": "ars", "scaled": True, **own}
+    assert (config.pop("task"), config.pop("normalise"), config.pop("start")) == ("Hopper-v1", True, "")
+    assert config == {name.replace("-", "_"): value for name, value in shared.items()}
+
+
+def test_normalisation_and_scaling_by_flags(tmp_path: Path) -> None:
+    """Without a variant's name: the preset of the variant that they make."""
+    words = ("train", "Hopper-v1", "--iterations", "1", "--quiet")
+    for name, flags, expected in (
+        ("a", ["--no-normalise"], (False, {"name": "ars", "alpha": 0.01, "nu": 0.025, "N": 8, "b": 4, "scaled": True})),
+        ("b", ["--no-scaled", "--no-normalise", "--N", "2"],
+         (False, {"name": "ars", "alpha": 0.00025, "nu": 0.02, "N": 2, "b": 2, "scaled": False})),
+    ):  # fmt: skip
+        ars(*words, "--out", name, *flags, cwd=tmp_path)
+        config = json.loads((tmp_path / name / "config.json").read_text())["config"]
+        assert (config["normalise"], config["search"]) == expected
+    failed = ars(*words, "--out", "c", "--variant", "V2", "--no-normalise", cwd=tmp_path, check=2)
+    assert "contradict" in failed.stderr
 
 
 def test_json_is_one_record_a_line_and_quiet_is_silent(tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def test_rollouts_are_those_of_algorithm_2() -> None:
     assert rollouts.rewards.shape == rollouts.steps.shape == (3, 2)
     for k in range(3):
         for column, sign in enumerate((1, -1)):
-            M = batch.M + sign * batch.nu * direction(11, 4, k, 2, 3)
-            policy = LinearPolicy(M, batch.mu, batch.sigma)
+            M = batch.policy.M + sign * 0.05 * direction(11, 4, k, 2, 3)
+            policy = LinearPolicy(M, batch.policy.mu, batch.policy.sigma)
             key = Key(11, Stream.TRAINING, 4, k, sign)
             expected = task.rollout(policy, key, H=batch.H, shift=batch.shift, gather=True)
             assert rollouts.rewards[k, column] == expected.reward
@@ -111,7 +111,7 @@ def test_directions_with_a_non_finite_rollout_enter_no_statistics(kind: Callable
     for k in np.flatnonzero(finite.all(axis=1)):
         parts += [
             task.rollout(
-                batch.policy(int(k), sign), Key(11, Stream.TRAINING, 4, int(k), sign), H=40, shift=0.5, gather=True
+                batch.candidate(int(k), sign), Key(11, Stream.TRAINING, 4, int(k), sign), H=40, shift=0.5, gather=True
             ).moments
             for sign in (1, -1)
         ]

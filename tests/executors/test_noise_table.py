@@ -18,11 +18,10 @@ from ars.executors import Batch, SerialExecutor
 from ars.executors.processes import ProcessExecutor
 from ars.executors.threads import ThreadExecutor
 from ars.noise import SharedTable, direction, draw_table, forget_tables, table
-from ars.presets import DEFAULT_TABLE_SIZE
+from ars.presets import DEFAULT_TABLE_SIZE, make_config
 from ars.records import Record
 from ars.runs import read_config
 from ars.tasks import factory
-from ars.training import make_config
 from batches import batch as make_batch
 
 DRIFT = "small_envs:Drift"
@@ -206,9 +205,12 @@ def test_configurations_from_before_these_settings_can_be_read(tmp_path: Path) -
     expected = policies(train(out=tmp_path / "run", iterations=2))
     file = tmp_path / "run" / "config.json"
     content = json.loads(file.read_text())
-    for name in ("noise", "table_size", "stats_every"):
-        del content["config"][name]
-    file.write_text(json.dumps(content))
+    config, block = content["config"], content["config"].pop("search")
+    for name in ("noise", "table_size", "stats_every", "normalise", "start"):
+        del config[name]
+    config |= {name: block[name] for name in ("alpha", "nu", "N", "b")} | {"variant": "V2"}
+    versions = content.pop("sessions")[0]["versions"]
+    file.write_text(json.dumps({**content, "format": 1, "versions": versions}))
     config = read_config(tmp_path / "run").config
     assert (config.noise, config.table_size, config.stats_every) == ("counter", 0, 1)
     rest = policies(list(ars.resume(tmp_path / "run", task=DRIFT, iterations=4)))

@@ -13,16 +13,17 @@ import pytest
 import ars
 from ars.curves import from_run, load
 from ars.errors import FileError
-from ars.experiments.cost import costs, still_to_pay
+from ars.experiments.cost import costs, remaining_cost
 from ars.experiments.engine import Job, collect, run, run_all, share_done, to_do
-from ars.experiments.run_specs import Plan, found, missing
+from ars.experiments.run_specs import RunSpec, choose_curves, missing
 from curve_maker import curve
+from specs import change, spec
 
-PLAN = Plan("Swimmer-v5", "V1", 0.01, 0.03, 1, 1, seed=5, episodes=40, eval_episodes=1)
+PLAN = spec("Swimmer-v5", "V1", 0.01, 0.03, 1, 1, seed=5, episodes=40, eval_episodes=1)
 
 
-def jobs(tmp_path: Path, *plans: Plan) -> list[Job]:
-    return [Job(plan, tmp_path / "runs", tmp_path / "results" / "runs") for plan in plans]
+def jobs(tmp_path: Path, *specs: RunSpec) -> list[Job]:
+    return [Job(one, tmp_path / "runs", tmp_path / "results" / "runs") for one in specs]
 
 
 def policy(folder: Path) -> np.ndarray:
@@ -30,12 +31,12 @@ def policy(folder: Path) -> np.ndarray:
 
 
 def test_runs_end_with_their_curves_and_one_failure_ends_one_run(tmp_path: Path) -> None:
-    bad = replace(PLAN, task="Nothing-v0")
-    outcomes = {o.plan: o for o in run_all(jobs(tmp_path, PLAN, bad, replace(PLAN, seed=6)), workers=2)}
+    bad = change(PLAN, task="Nothing-v0")
+    outcomes = {o.spec: o for o in run_all(jobs(tmp_path, PLAN, bad, change(PLAN, seed=6)), workers=2)}
     assert "Nothing-v0" in outcomes[bad].failure
     assert outcomes[bad].curve is None
     for seed in (5, 6):
-        done = outcomes[replace(PLAN, seed=seed)].curve
+        done = outcomes[change(PLAN, seed=seed)].curve
         assert done is not None
         assert (done.status, done.episodes, len(done.rewards)) == ("finished", 40, 2)
 
@@ -46,11 +47,11 @@ def test_a_run_is_the_same_as_train_and_is_skipped_once_done(tmp_path: Path) -> 
     *_, last = ars.train("Swimmer-v5", variant="V1", alpha=0.01, nu=0.03, N=1, b=1, seed=5, episodes=40, eval_every=0)
     np.testing.assert_array_equal(policy(job.folder), last.policy.M)
     assert to_do([job]) == []
-    assert to_do([replace(job, plan=replace(PLAN, episodes=60))]) != []
+    assert to_do([replace(job, spec=change(PLAN, episodes=60))]) != []
 
 
 def test_a_killed_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    long = replace(PLAN, episodes=4000)
+    long = change(PLAN, episodes=4000)
     [job] = jobs(tmp_path, long)
     ended = run_all([job], workers=1, watch=lambda shares: shares[long] > 0.02 and os.kill(os.getpid(), signal.SIGUSR1))
     handler = signal.signal(signal.SIGUSR1, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -62,14 +63,14 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     there = load(job.file)  # what it had done is kept
     assert (there.status, 0 < there.episodes < 4000) == ("unfinished", True)
     cap = there.episodes + 20
-    assert run(replace(job, plan=replace(long, episodes=cap))) == ""
+    assert run(replace(job, spec=change(long, episodes=cap))) == ""
     *_, last = ars.train("Swimmer-v5", **PLAN.settings(), episodes=cap)
     np.testing.assert_array_equal(policy(job.folder), last.policy.M)
 
 
 def test_after_the_minutes_the_runs_are_saved_and_stop(tmp_path: Path) -> None:
     started = time.monotonic()
-    [job] = jobs(tmp_path, replace(PLAN, episodes=10**7))
+    [job] = jobs(tmp_path, change(PLAN, episodes=10**7))
     assert list(run_all([job], workers=1, minutes=0.3)) == []
     assert time.monotonic() - started < 60
     assert load(job.file).status == "unfinished"
@@ -78,9 +79,9 @@ def test_after_the_minutes_the_runs_are_saved_and_stop(tmp_path: Path) -> None:
 
 def test_over_ray_the_curves_are_the_same(tmp_path: Path) -> None:
     pytest.importorskip("ray")
-    bad = replace(PLAN, task="Nothing-v0")
+    bad = change(PLAN, task="Nothing-v0")
     here, there = (jobs(tmp_path / where, PLAN, bad) for where in ("here", "there"))
-    outcomes = {o.plan: o for o in run_all(there, workers=2, executor="ray")}
+    outcomes = {o.spec: o for o in run_all(there, workers=2, executor="ray")}
     run(here[0])
     assert "Nothing-v0" in outcomes[bad].failure
     np.testing.assert_array_equal(load(there[0].file).rewards, load(here[0].file).rewards)
@@ -88,7 +89,7 @@ def test_over_ray_the_curves_are_the_same(tmp_path: Path) -> None:
 
 
 def test_a_run_that_diverged_is_a_result(tmp_path: Path) -> None:
-    [job] = jobs(tmp_path, replace(PLAN, task="small_envs:AlwaysNan"))
+    [job] = jobs(tmp_path, change(PLAN, task="small_envs:AlwaysNan"))
     assert run(job) == ""
     done = load(job.file)
     assert done.status.startswith("diverged: ")
@@ -143,7 +144,7 @@ def test_a_run_that_diverged_stays_so(tmp_path: Path) -> None:
 def test_run_folders_are_collected_into_small_files(tmp_path: Path) -> None:
     [job] = jobs(tmp_path, PLAN)
     for episodes in (20, 40):
-        run(replace(job, plan=replace(PLAN, episodes=episodes), curves=tmp_path / "elsewhere"))
+        run(replace(job, spec=change(PLAN, episodes=episodes), curves=tmp_path / "elsewhere"))
         assert collect(job.runs, job.curves) == []
         assert load(job.file).episodes == episodes
 
@@ -151,7 +152,7 @@ def test_run_folders_are_collected_into_small_files(tmp_path: Path) -> None:
 def test_progress_is_read_from_the_records(tmp_path: Path) -> None:
     [job] = jobs(tmp_path, PLAN)
     assert share_done(job) == 0.0
-    run(replace(job, plan=replace(PLAN, episodes=20)))
+    run(replace(job, spec=change(PLAN, episodes=20)))
     assert share_done(job) == 0.5
 
 
@@ -159,14 +160,14 @@ def test_a_long_curve_is_never_replaced_by_a_short_one(tmp_path: Path) -> None:
     [job] = jobs(tmp_path, PLAN)
     run(job)
     long = job.file.read_bytes()
-    again = replace(job, runs=tmp_path / "elsewhere", plan=replace(PLAN, episodes=20))  # as in a fresh clone
+    again = replace(job, runs=tmp_path / "elsewhere", spec=change(PLAN, episodes=20))  # as in a fresh clone
     run(again)
     assert job.file.read_bytes() == long
 
 
 def test_a_folder_with_other_settings_is_neither_continued_nor_collected(tmp_path: Path) -> None:
     [job] = jobs(tmp_path, PLAN)
-    for _ in ars.train("Swimmer-v5", **PLAN.settings(), H=10, episodes=20, out=job.folder):
+    for _ in ars.train("Swimmer-v5", **{**PLAN.settings(), "H": 10}, episodes=20, out=job.folder):
         pass
     assert "other settings" in run(job)
     (job.runs / "damaged").mkdir()
@@ -177,42 +178,42 @@ def test_a_folder_with_other_settings_is_neither_continued_nor_collected(tmp_pat
 
 
 def test_runs_of_ones_own_environment_go_on(tmp_path: Path) -> None:
-    mine = Plan("small_envs:Drift", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=20, eval_episodes=1)
+    mine = spec("small_envs:Drift", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=20, eval_episodes=1)
     [job] = jobs(tmp_path, mine)
     assert run(job) == ""
-    assert run(replace(job, plan=replace(mine, episodes=40))) == ""
+    assert run(replace(job, spec=change(mine, episodes=40))) == ""
     assert load(job.file).episodes == 40
 
 
 def test_a_run_is_asked_for_once_if_a_fuller_plan_includes_it() -> None:
-    full = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=8000)
-    part = replace(full, eval_episodes=10, until=3120.0)
+    full = spec("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=8000)
+    part = change(full, eval_episodes=10, until=3120.0)
     assert missing([part, full], []) == [full]
-    assert missing([part, replace(full, seed=1)], []) == [part, replace(full, seed=1)]
+    assert missing([part, change(full, seed=1)], []) == [part, change(full, seed=1)]
 
 
 def test_a_finished_curve_is_preferred_to_a_fuller_one_under_way() -> None:
-    plan = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320, eval_episodes=10)
-    [chosen] = found([plan], [curve([1]), curve([1, 2], eval_episodes=10)])
+    wanted = spec("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320, eval_episodes=10)
+    [chosen] = choose_curves([wanted], [curve([1]), curve([1, 2], eval_episodes=10)])
     assert chosen.episodes == 320
 
 
 def test_which_curve_meets_a_plan() -> None:
-    plan = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320)
-    assert plan.met_by(curve([1, 2]))
-    assert not plan.met_by(curve([1]))  # 160 episodes
-    assert not plan.met_by(curve([1, 2], eval_episodes=10))  # too few rollouts an evaluation
-    assert not plan.met_by(curve([1, 2], seed=1))
-    assert replace(plan, until=5.0).met_by(curve([9]))  # arrived
-    assert not plan.met_by(curve([9]))
-    assert plan.met_by(curve([1], status="diverged: …"))
-    assert missing([plan, plan, replace(plan, seed=1)], [curve([1, 2])]) == [replace(plan, seed=1)]
-    assert found([plan], [curve([1]), curve([1, 2])])[0].episodes == 320
+    wanted = spec("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=320)
+    assert wanted.met_by(curve([1, 2]))
+    assert not wanted.met_by(curve([1]))  # 160 episodes
+    assert not wanted.met_by(curve([1, 2], eval_episodes=10))  # too few rollouts an evaluation
+    assert not wanted.met_by(curve([1, 2], seed=1))
+    assert change(wanted, until=5.0).met_by(curve([9]))  # arrived
+    assert not wanted.met_by(curve([9]))
+    assert wanted.met_by(curve([1], status="diverged: …"))
+    assert missing([wanted, wanted, change(wanted, seed=1)], [curve([1, 2])]) == [change(wanted, seed=1)]
+    assert choose_curves([wanted], [curve([1]), curve([1, 2])])[0].episodes == 320
 
 
 def test_what_a_failed_run_has_spent_is_kept(tmp_path: Path) -> None:
     """It is part of the cost of tuning."""
-    mine = Plan("small_envs:RaisesLater", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
+    mine = spec("small_envs:RaisesLater", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
     [job] = jobs(tmp_path, mine)
     [outcome] = run_all([job], workers=1)
     assert "it is tired" in outcome.failure
@@ -222,7 +223,7 @@ def test_what_a_failed_run_has_spent_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_process_that_ends_without_a_word_is_a_failure(tmp_path: Path) -> None:
-    mine = Plan("small_envs:Leaves", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
+    mine = spec("small_envs:Leaves", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=400, eval_episodes=1)
     [outcome] = run_all(jobs(tmp_path, mine), workers=1)
     assert outcome.curve is None
     assert "the same command continues it" in outcome.failure
@@ -230,7 +231,7 @@ def test_a_process_that_ends_without_a_word_is_a_failure(tmp_path: Path) -> None
 
 def test_the_cost_of_an_environment_is_measured_where_it_can_do_no_harm() -> None:
     plans = [
-        Plan(f"small_envs:{name}", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=20, eval_episodes=1)
+        spec(f"small_envs:{name}", "V2", 0.02, 0.03, 1, 1, seed=1, episodes=20, eval_episodes=1)
         for name in ("Leaves", "Drift")
     ]
     found = costs(plans)
@@ -239,10 +240,10 @@ def test_the_cost_of_an_environment_is_measured_where_it_can_do_no_harm() -> Non
 
 
 def test_what_a_run_under_way_has_done_is_not_to_be_paid_again() -> None:
-    plan = Plan("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=640)
+    wanted = spec("Hopper-v1", "V2-t", 0.01, 0.025, 8, 4, 237, episodes=640)
     begun, other = curve([1.0], status="unfinished"), curve([1.0, 2.0], eval_episodes=10)  # 160; and another run folder
-    assert still_to_pay({plan: 100.0}, [begun, other]) == {plan: 75.0}
-    assert still_to_pay({plan: 100.0}, []) == {plan: 100.0}
+    assert remaining_cost({wanted: 100.0}, [begun, other]) == {wanted: 75.0}
+    assert remaining_cost({wanted: 100.0}, []) == {wanted: 100.0}
 
 
 def test_a_damaged_small_file_is_mended_from_the_run_folder(tmp_path: Path) -> None:

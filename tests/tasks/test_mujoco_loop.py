@@ -175,7 +175,9 @@ def test_threads_give_the_same_bits(name: str) -> None:
 def test_a_diverging_simulation_is_not_finite_and_leaves_no_log(tmp_path: Path) -> None:
     """MuJoCo resets a bad state silently; without its counters the episode would look fine. Both paths see it at the
     same step, from threads too, and no MUJOCO_LOG.TXT appears where the user is."""
-    code = """
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})"
+        + """
 import numpy as np
 from ars.executors import make_executor
 from batches import batch as make_batch
@@ -197,6 +199,7 @@ for name in ("HalfCheetah-v5", "Ant-v1"):
     batch = make_batch(M, np.zeros(task.n), np.ones(task.n), nu=0.1, size=4, seed=1, j=0, H=100)
     assert np.isnan(make_executor(factory(name), 2).run(batch).rewards).all()
 """
+    )
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""

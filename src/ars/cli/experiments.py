@@ -3,77 +3,19 @@
 import math
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Address, Quiet, Where, Whole, Workers, app, examples, how_many, signals, whole
+from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, signals, whole
+from ars.cli.many import Many, print_left_out, read_seeds, report_failures
 from ars.cli.settings import Settings
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
-    from ars.experiments.engine import Job, Outcome
-    from ars.experiments.run_specs import RunSpec
     from ars.experiments.sweep import Row
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Crew:
-    """Who runs many runs."""
-
-    jobs: Annotated[Whole, Parameter(group=OTHER, help="Runs at a time, one core each; default: all cores.")] = None
-    executor: Where = "local"
-    address: Address = None
-    quiet: Quiet = False
-
-    def cores(self) -> int:
-        from ars.settings import whole_number
-
-        return whole_number("jobs", how_many(self.jobs, self.address), 1, 4096)
-
-    def check(self, minutes: float | None = None) -> None:
-        from ars.settings import finite_number
-
-        self.cores()
-        if self.address is not None and self.executor != "ray":
-            raise SettingError(f"address = {self.address} is for --executor ray: give both, or neither.")
-        if minutes is not None:
-            if self.executor == "ray":
-                raise SettingError("minutes cannot be kept with --executor ray: interrupt it, everything is saved.")
-            if not finite_number("minutes", minutes) > 0:
-                raise SettingError(f"minutes = {minutes:g} must be larger than 0.")
-
-    def run(
-        self, work: "Sequence[Job]", *, minutes: float | None = None, known: "Mapping[RunSpec, float] | None" = None
-    ) -> "list[Outcome]":
-        """Run what is not done yet, with a display; an interruption leaves everything saved. `known` are the costs, if
-        they were measured before."""
-        from ars.experiments.cost import costs
-        from ars.experiments.display import display
-        from ars.experiments.engine import run_all, to_do
-
-        workers = self.cores()
-        work = to_do(work)
-        if not work:
-            return []
-        outcomes = []
-        plans = [job.spec for job in work]
-        weights = costs(plans) if known is None else {plan: known[plan] for plan in plans}
-        with signals(), display(weights, quiet=self.quiet) as shown:
-            watch = shown.watch if self.executor == "local" else None  # Ray does not say which of them wait for a CPU
-            ended = run_all(
-                work, workers=workers, executor=self.executor, address=self.address, watch=watch, minutes=minutes
-            )
-            with closing(ended):
-                for outcome in ended:
-                    outcomes.append(outcome)
-                    shown.ended(outcome)
-        return outcomes
 
 
 @app.command(
@@ -157,7 +99,7 @@ def sweep(
     threshold: Annotated[float | None, Parameter(help="The goal; default: the paper's.")] = None,
     until_threshold: Annotated[bool, Parameter(help="End each run when it gets there.")] = False,
     out: Annotated[Path | None, Parameter(group=OTHER, help="Default: runs/sweep-TASK.")] = None,
-    crew: Crew = Crew(),
+    many: Many = Many(),  # noqa: B008 (frozen)
 ) -> int:
     """Train on many seeds, and over a grid of settings, one single-threaded run per core.
 
@@ -168,12 +110,12 @@ def sweep(
     from ars.experiments.sweep import make_sweep, run_sweep
     from ars.settings import whole_number
 
-    crew.check()
+    many.check()
     given = settings.given()
     if "seed" in given:
         raise SettingError(f"seed = {given['seed']} is for one run: give --seeds or --seed-list.")
     count = 3 if seeds is None and seed_list is None else seeds
-    chosen = _seeds(count, seed_list, below, master_seed) or ()
+    chosen = read_seeds(count, seed_list, below, master_seed) or ()
     others: tuple[int, ...] = ()
     if final_seeds is not None:
         other = whole_number("final_seeds", final_seeds, 1, below)
@@ -185,14 +127,14 @@ def sweep(
     try:
         drawn = f", drawn from [0, {below}) by master seed {master_seed}" if seed_list is None else ""
         print(f"Seeds {', '.join(map(str, chosen))}{drawn}.")
-        tuned = run_sweep(tuning, crew.run)
-        _print_left_out(tuned.problems)
+        tuned = run_sweep(tuning, many.run)
+        print_left_out(tuned.problems)
         _print_ranking(tuned.rows, tuning.goal)
         spent = tuned.spent
         print(f"Rollouts: {spent[0]} of training, {spent[1]} of evaluation. The table is {tuning.folder}/sweep.csv.")
         outcomes = list(tuned.outcomes)
         if others and any(tuned.spent):  # a run that failed counts as one that never reached the threshold
-            final = run_sweep(tuning.final(tuned.rows[0], others), crew.run, name="final.csv")
+            final = run_sweep(tuning.final(tuned.rows[0], others), many.run, name="final.csv")
             outcomes += final.outcomes
             print(f"The chosen point on seeds that tuning has not seen, {', '.join(map(str, others))} (final.csv):")
             _print_ranking(final.rows, tuning.goal)
@@ -201,28 +143,7 @@ def sweep(
     except KeyboardInterrupt as interrupt:
         print(f"Interrupted: everything is saved in {tuning.folder}; the same command goes on.")
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
-    return _report_failures(outcomes, quiet=crew.quiet)
-
-
-def _seeds(
-    count: int | None, listed: str | None, below: int = 10_000, master: int | None = None
-) -> tuple[int, ...] | None:
-    """The seeds asked for, drawn or given; None where neither was."""
-    from ars.experiments.seeds import MASTER_SEED, draw_seeds
-
-    if count is not None and listed is not None:
-        raise SettingError("seeds and seed_list contradict each other: give the number of seeds, or the seeds.")
-    if count is not None:
-        return draw_seeds(count, below=below, master=MASTER_SEED if master is None else master)
-    if listed is None:
-        return None
-    try:
-        found = tuple(int(part) for part in listed.split(","))
-    except ValueError as error:
-        raise SettingError(f"seed_list = {listed!r} must be whole numbers with commas between them.") from error
-    if len(set(found)) != len(found):
-        raise SettingError(f"seed_list = {listed!r} names a seed twice.")
-    return found
+    return report_failures(outcomes, quiet=many.quiet)
 
 
 def _print_ranking(rows: "Sequence[Row]", goal: float | None) -> None:
@@ -239,21 +160,3 @@ def _print_ranking(rows: "Sequence[Row]", goal: float | None) -> None:
         cells = (f"{value:g}" for value in row.point.values())
         table.add_row(*cells, str(row.seeds), *(() if goal is None else (str(row.reached), mean)), best)
     Console().print(table)
-
-
-def _print_left_out(problems: Sequence[str]) -> None:
-    for problem in problems:
-        print(f"Left out: {problem}", file=sys.stderr)
-
-
-def _report_failures(outcomes: "Sequence[Outcome]", *, quiet: bool) -> int:
-    """A failed run is reported and not fatal; the exit code tells scripts."""
-    from ars.experiments.display import sentence
-
-    failed = [outcome for outcome in outcomes if outcome.curve is None]
-    for outcome in failed if quiet else ():  # else the display has said so
-        print(sentence(outcome))
-    if failed:
-        again = "the same command tries them again (a damaged one: first remove its folder)"
-        print(f"{len(failed)} of {len(outcomes)} runs failed; {again}.")
-    return 1 if failed else 0

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ars.cli.common import OTHER, Whole, app, examples
-from ars.cli.experiments import Crew, _report_failures, _seeds, lqr
+from ars.cli.experiments import lqr
+from ars.cli.many import Many, read_seeds, report_failures
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def reproduce(
     to_cap: Annotated[bool, Parameter(help="Go on to the cap where a run would end at its threshold.")] = False,
     out: Annotated[Path, Parameter(group=OTHER, help="The results.")] = Path("results"),
     runs: Annotated[Path, Parameter(group=OTHER, help="The run folders, from which runs go on.")] = Path("runs/paper"),
-    crew: Crew = Crew(),  # noqa: B008 (frozen)
+    many: Many = Many(),  # noqa: B008 (frozen)
 ) -> int:
     """Make a table or figure of the paper again: table1 … table7, figure1 … figure5, or all.
 
@@ -50,24 +51,24 @@ def reproduce(
     from ars.paper import figure5
     from ars.paper.reproduce import Request, draw_all, names, run_missing, say_costs
 
-    listed = None if seed_list is None else _seeds(seeds, seed_list)
+    listed = None if seed_list is None else read_seeds(seeds, seed_list)
     if dry_run and draw:
         raise SettingError("dry_run and draw contradict each other: give one of them.")
     if tasks is not None and not tasks:
         raise SettingError("tasks names none: give some, for example --tasks Swimmer-v1, or leave it out for all.")
-    crew.check(minutes)
+    many.check(minutes)
     request = Request(names(target), out, ",".join(tasks).split(",") if tasks else None, listed, seeds, to_cap)
     request.check()
     if draw and not out.is_dir():
         raise SettingError(f"out = {out} is no folder: give the one that has the results, or run this beside results/.")
     if dry_run:
-        say_costs(request, crew.cores())
+        say_costs(request, many.cores())
         return 0
 
     def compare(results: Path) -> None:
         code = lqr(
-            trials=figure5.TRIALS, budget=figure5.BUDGET, seed=figure5.SEED, out=results / "lqr", workers=crew.jobs,
-            quiet=crew.quiet,
+            trials=figure5.TRIALS, budget=figure5.BUDGET, seed=figure5.SEED, out=results / "lqr", workers=many.jobs,
+            quiet=many.quiet,
         )  # fmt: skip
         if code:
             sys.exit(code)
@@ -76,14 +77,14 @@ def reproduce(
     if not draw:
         try:
             outcomes = run_missing(
-                request, cores=crew.cores(), runs=runs, minutes=minutes, compare=compare, warn=_warn,
-                run=lambda jobs, seconds: crew.run(jobs, minutes=minutes, known=seconds),
+                request, cores=many.cores(), runs=runs, minutes=minutes, compare=compare, warn=_warn,
+                run=lambda jobs, seconds: many.run(jobs, minutes=minutes, known=seconds),
             )  # fmt: skip
         except KeyboardInterrupt as interrupt:
             print("Interrupted: everything is saved; the same command goes on, and --draw shows what is there.")
             return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     draw_all(request, warn=_warn)
-    return _report_failures(outcomes, quiet=crew.quiet)
+    return report_failures(outcomes, quiet=many.quiet)
 
 
 def _warn(text: str) -> None:

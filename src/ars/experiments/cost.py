@@ -55,7 +55,7 @@ def costs(plans: Iterable[RunSpec]) -> dict[RunSpec, float]:
     return found
 
 
-def still_to_pay(costs: Mapping[RunSpec, float], curves: Iterable[Curve]) -> dict[RunSpec, float]:
+def remaining_cost(costs: Mapping[RunSpec, float], curves: Iterable[Curve]) -> dict[RunSpec, float]:
     """Without what runs under way have done."""
     done: dict[tuple[str, int], int] = {}
     for curve in curves:
@@ -78,11 +78,3 @@ def _apart(task: str) -> float:
 def on_cores(seconds: Collection[float], cores: int) -> float:
     """Of runs side by side: one thread each, so that the longest is the least."""
     return max(sum(seconds) / cores, max(seconds, default=0.0))
-
-
-def in_words(seconds: float) -> str:
-    """45 s, 12 min, 3.5 h, 6 days."""
-    for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 72)):
-        if seconds < most * length:
-            return f"{seconds / length:.2g} {unit}" if seconds < 10 * length else f"{seconds / length:.0f} {unit}"
-    return f"{seconds / 86400:.0f} days"

@@ -1,18 +1,19 @@
 """One display for many runs: how many are done, what each is doing, and the time left."""
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from ars.experiments.cost import in_words
-from ars.experiments.engine import Outcome
+from ars.experiments.cost import costs
+from ars.experiments.engine import Job, Outcome, run_all, to_do
 from ars.experiments.run_specs import RunSpec
 from ars.searches import search_settings
+from ars.timing import duration
 
 COLUMNS = (  # in a narrow terminal the end of a name goes first, and the time left never
     TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
@@ -27,7 +28,7 @@ class Display(Protocol):
     def ended(self, outcome: Outcome) -> None: ...
 
 
-class _Work:
+class _Progress:
     """How much is done, weighted by what the runs cost, and how long the rest will take at the speed so far."""
 
     def __init__(self, costs: Mapping[RunSpec, float]) -> None:
@@ -45,14 +46,14 @@ class _Work:
         done += sum(self.costs[spec] * share for spec, share in running.items())
         ours = done - sum(self.costs[spec] * share for spec, share in self.first.items())
         seconds = time.monotonic() - self.started
-        left = in_words((total - done) * seconds / ours) if ours > 0.002 * total else "…"
+        left = duration((total - done) * seconds / ours) if ours > 0.002 * total else "…"
         return done / total if total else 1.0, f"about {left} left"
 
 
 class _Lines:
     """For a log file: a line for each run that ends."""
 
-    def __init__(self, work: _Work, console: Console) -> None:
+    def __init__(self, work: _Progress, console: Console) -> None:
         self._work, self._console = work, console
         self._shares: dict[RunSpec, float] = {}
 
@@ -69,7 +70,7 @@ class _Lines:
 class _Bars:
     """For a terminal: a bar for all, and one for each run under way."""
 
-    def __init__(self, work: _Work, bars: Progress) -> None:
+    def __init__(self, work: _Progress, bars: Progress) -> None:
         self._work, self._bars = work, bars
         self._all = bars.add_task("all runs", total=1.0, note="")
         self._each: dict[RunSpec, TaskID] = {}
@@ -126,7 +127,7 @@ def sentence(outcome: Outcome) -> str:
 def display(costs: Mapping[RunSpec, float], *, quiet: bool = False) -> Iterator[Display]:
     """The display that suits where the output goes."""
     console = Console(stderr=True)
-    work = _Work(costs)
+    work = _Progress(costs)
     if quiet:
         yield _Quiet()
     elif console.is_terminal:
@@ -134,3 +135,31 @@ def display(costs: Mapping[RunSpec, float], *, quiet: bool = False) -> Iterator[
             yield _Bars(work, bars)
     else:
         yield _Lines(work, console)
+
+
+def run_with_display(
+    jobs: Sequence[Job],
+    *,
+    workers: int,
+    executor: str = "local",
+    address: str | None = None,
+    minutes: float | None = None,
+    known: Mapping[RunSpec, float] | None = None,
+    quiet: bool = False,
+) -> list[Outcome]:
+    """Run what is not done yet, and show it; an interruption leaves everything saved. `known` are the costs, if they
+    were measured before."""
+    todo = to_do(jobs)
+    if not todo:
+        return []
+    specs = [job.spec for job in todo]
+    weights = costs(specs) if known is None else {spec: known[spec] for spec in specs}
+    outcomes = []
+    with display(weights, quiet=quiet) as shown:
+        watch = shown.watch if executor == "local" else None  # Ray does not tell which of them wait for a CPU
+        ended = run_all(todo, workers=workers, executor=executor, address=address, watch=watch, minutes=minutes)
+        with closing(ended):
+            for outcome in ended:
+                outcomes.append(outcome)
+                shown.ended(outcome)
+    return outcomes

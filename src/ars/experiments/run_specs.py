@@ -119,7 +119,7 @@ def missing(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[RunSpec]:
     return [one for one in todo if not any(other.includes(one) for other in full[_with_one_episode(one)])]
 
 
-def found(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Curve]:
+def choose_curves(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Curve]:
     """For each run a curve that meets it, or else the furthest; those without one are left out."""
     there = by_identity(curves)
     wanted = {one.identity: one for one in specs}

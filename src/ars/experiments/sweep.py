@@ -18,7 +18,7 @@ from ars.config import Config, shared_settings
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
 from ars.experiments.engine import Job, Outcome
-from ars.experiments.run_specs import CAPS, RunSpec, found, run_spec
+from ars.experiments.run_specs import CAPS, RunSpec, choose_curves, run_spec
 from ars.files import safe_name, write_atomic
 from ars.presets import grid, paper_robot, robot_of
 from ars.presets import threshold as paper_threshold
@@ -96,7 +96,7 @@ class Sweep:
         """Those of its runs that are there, up to its cap and threshold; a sentence for each file that is damaged."""
         until = self.goal if self.until_goal else None
         curves, problems = load_all(self.folder / "curves")
-        return [curve.up_to(self.episodes, until) for curve in found(self.specs(), curves)], problems
+        return [curve.up_to(self.episodes, until) for curve in choose_curves(self.specs(), curves)], problems
 
     def final(self, chosen: "Row", seeds: Sequence[int]) -> "Sweep":
         """The chosen point alone, on other seeds."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ars import statistics as st
 from ars.curves import Curve, fullest
-from ars.experiments.run_specs import RunSpec, found, run_spec
+from ars.experiments.run_specs import RunSpec, choose_curves, run_spec
 from ars.experiments.seeds import PAPER_SEEDS, draw_seeds
 from ars.presets import THRESHOLDS, paper_robot
 
@@ -33,7 +33,7 @@ class Shown:
 
     def by_task(self) -> dict[str, list[Curve]]:
         """The curves of the runs in `specs`."""
-        there = found(self.specs, self.curves)
+        there = choose_curves(self.specs, self.curves)
         return {task: [curve for curve in there if curve.task == task] for task in self.tasks}
 
     def wanted(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ars import statistics as st
 from ars.curves import Curve
-from ars.experiments.run_specs import RunSpec, found, to_threshold
+from ars.experiments.run_specs import RunSpec, choose_curves, to_threshold
 from ars.paper.artefact import MANY, NOTHING, PERCENTILES, ROBOTS, Artefact, Shown, Table, pick
 from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, paper_robot
 
@@ -151,7 +151,7 @@ def draw(shown: Shown) -> dict[str, bytes]:
     groups, variants = shown.by_task(), {task: variant_of(task) for task in shown.tasks}
     return {
         **image_files("figures/figure3", lambda: plot(groups, shown.wanted(), shown.caps, variants, "seeds")),
-        **numbers(replace(shown, curves=found(shown.specs, shown.curves))).files("figure3-numbers"),
+        **numbers(replace(shown, curves=choose_curves(shown.specs, shown.curves))).files("figure3-numbers"),
         **image_files("figures/figure3-profiles", lambda: plot_profiles(groups, shown.caps)),
     }
 

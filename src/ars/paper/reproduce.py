@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
-from ars.experiments.cost import costs, in_words, on_cores, still_to_pay
+from ars.experiments.cost import costs, on_cores, remaining_cost
 from ars.experiments.engine import Job, Outcome, collect, run_all, to_do
 from ars.experiments.run_specs import CAPS, RunSpec, missing
 from ars.experiments.sweep import rollouts
@@ -20,6 +20,7 @@ from ars.paper import ARTEFACTS, figure5, load_artefact
 from ars.paper.artefact import MANY, ROBOTS, Shown
 from ars.presets import paper_robot
 from ars.settings import whole_number
+from ars.timing import duration
 
 RUNS = Path("runs/paper")  # run folders
 Say = Callable[[str], None]
@@ -117,10 +118,10 @@ def say_costs(request: Request, cores: int, say: Say = print) -> dict[RunSpec, f
     missing, with the seconds of each."""
 
     def need(seconds: Collection[float]) -> str:
-        return f"about {in_words(sum(seconds))} of one core, {in_words(on_cores(seconds, cores))} on {cores}"
+        return f"about {duration(sum(seconds))} of one core, {duration(on_cores(seconds, cores))} on {cores}"
 
     seconds, curves = costs(request.to_do()), request.curves()
-    left = still_to_pay(seconds, curves)
+    left = remaining_cost(seconds, curves)
     for name in request.names:
         if name == "figure5":
             say(f"{name:8} {figure5.COST if request.needs_lqr() else 'nothing to run'}")

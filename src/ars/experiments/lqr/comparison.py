@@ -140,7 +140,7 @@ def compare(
     paper, ours = methods(problem), extensions(problem) if with_extensions else []
     chosen = [*paper, *ours]
     blocks = [
-        Block(method, problem, seed, budget, start, min(start + BLOCK, trials), out / "blocks")
+        TrialBlock(method, problem, seed, budget, start, min(start + BLOCK, trials), out / "blocks")
         for method in chosen
         for start in range(0, trials, BLOCK)
     ]
@@ -192,7 +192,7 @@ def read_results(path: Path, problem: Problem | None = None) -> list[Result]:
 
 
 @dataclass(frozen=True)
-class Block:
+class TrialBlock:
     """Some trials of one method."""
 
     method: Method
@@ -254,7 +254,7 @@ def _claim(out: Path, description: dict[str, Any]) -> None:
         write_json(path, description)
 
 
-def _run_all(blocks: list[Block], workers: int) -> Generator[tuple[Block, FloatArray, bool], None, None]:
+def _run_all(blocks: list[TrialBlock], workers: int) -> Generator[tuple[TrialBlock, FloatArray, bool], None, None]:
     """Each block with its costs and whether they were there before."""
     left = []
     for block in blocks:
@@ -267,7 +267,7 @@ def _run_all(blocks: list[Block], workers: int) -> Generator[tuple[Block, FloatA
         for block in left:
             yield block, block.compute(), False
         return
-    with closing(run_many(Block.compute, left, workers=workers)) as results:
+    with closing(run_many(TrialBlock.compute, left, workers=workers)) as results:
         for i, result in results:
             if isinstance(result, WorkerError):
                 raise WorkerError(f"{result} What was finished is kept: the same command goes on from there.")
