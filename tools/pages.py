@@ -1,4 +1,4 @@
-"""Tables in pages of the documentation, always those of results/: what stands between two marks is replaced.
+"""Tables in pages of the documentation are those of results/: what stands between two marks is replaced.
 
     python -m tools.pages results docs/results.md README.md
 
@@ -23,6 +23,13 @@ def refresh(text: str, results: Path) -> str:
         return "\n".join([match[1].rstrip(), *rows, match[3]])
 
     return MARKS.sub(table, text)
+
+
+def prose(text: str) -> str:
+    """The sentences of a page: without tables, captions, headings, code and the targets of links."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    lines = [line for line in text.splitlines() if not line.startswith(("|", "!", "#", "    ", "<!--"))]
+    return re.sub(r"\]\([^)]*\)", "]", "\n".join(lines))
 
 
 def main(results: Path, *pages: Path) -> None:
