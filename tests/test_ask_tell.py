@@ -158,6 +158,11 @@ def test_a_robot_of_ones_own_needs_no_task(robot: AskTell, tmp_path: Path) -> No
     assert robot.policy.M.any()
     assert robot.ask()[0].key == "i2-k0-plus"
     assert robot.policy.task["name"] == "arm"
+    robot.close()
+    with pytest.raises(ArsError, match="continue this run with `ars ask"):
+        ars.resume(robot.run.path)
+    with pytest.raises(ArsError, match="'arm' is measured elsewhere"):
+        ars.evaluate(robot.policy)
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,13 @@ from ars.moments import Moments
 from ars.noise import Key, check_table_size, environment_seed
 from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
-from ars.records import Record, State
+from ars.records import Record, State, policy_task
 from ars.runs import TOLD, Run, free_folder
+from ars.sessions import MEASURED_ELSEWHERE
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
 from ars.tasks import Rollout, make
-from ars.training import evaluate_state, evaluated, is_evaluated, make_record, policy_task, training_batch, update
+from ars.training import evaluate_state, evaluated, is_evaluated, make_record, training_batch, update
 from ars.warm_start import warm_start_of
 
 FloatArray = NDArray[np.float64]
@@ -299,7 +300,7 @@ def _definition(task: str, n: int | None, p: int | None, H: int | None) -> dict[
     sizes = {"n": whole_number("n", n, 1, LARGEST_M), "p": whole_number("p", p, 1, LARGEST_M)}
     horizon = DEFAULT_H if H is None else whole_number("H", H, 1, 10**9)
     rest = {"observation": {"shape": [sizes["n"]]}, "actions": Actions().to_dict()}
-    return {"name": task, **sizes, "H": horizon, "survival_bonus": 0.0, **rest}
+    return {"name": task, **sizes, "H": horizon, "survival_bonus": 0.0, **rest, MEASURED_ELSEWHERE: True}
 
 
 def _key(batch: Batch, k: int, sign: int) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 from ars.errors import SettingError
 from ars.searches import Search, make_search, search_name, search_settings
 from ars.searches.ars import VARIANTS
-from ars.settings import check_settings, own_fields, setting, shown
+from ars.settings import LARGEST_SEED, check_settings, own_fields, setting, shown
 
-LARGEST_SEED = 2**64 - 1
 LARGEST_EVALUATION = 10**6  # rollouts
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # which its oldest files lack
 

@@ -15,6 +15,7 @@ from ars.files import parse_json
 from ars.moments import Moments
 from ars.policy import LinearPolicy
 from ars.searches import Params, Search
+from ars.versions import versions
 
 FloatArray = NDArray[np.float64]
 
@@ -122,6 +123,11 @@ class Record:
             line |= {f"eval_{name}": summary[name] for name in ("mean", "std", "min", "max", "episodes")}
             line["eval_dropped"] = self.evaluation.dropped
         return {name: value if _is_json(value) else None for name, value in line.items()}
+
+
+def policy_task(definition: dict[str, Any]) -> dict[str, Any]:
+    """What a policy file holds about its task."""
+    return {**definition, "versions": versions()}
 
 
 class Observer(Protocol):

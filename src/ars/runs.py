@@ -24,9 +24,8 @@ from ars.files import make_folder, one_line, read_json, read_npz, safe_name, wri
 from ars.moments import Moments
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
-from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line
+from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line, policy_task
 from ars.stopping import Stop
-from ars.training import policy_task
 from ars.versions import machine, versions
 
 FORMAT = 2  # of config.json and of checkpoint.npz, each; format 1 is read, and written anew when a run is resumed

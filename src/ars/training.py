@@ -14,10 +14,9 @@ from ars.errors import DivergedError
 from ars.executors import Batch, Executor, Rollouts
 from ars.noise import Directions, Stream
 from ars.policy import LinearPolicy
-from ars.records import SHARED, Evaluation, Record, State
+from ars.records import SHARED, Evaluation, Record, State, policy_task
 from ars.searches import Telemetry, search_settings
 from ars.settings import own_fields
-from ars.versions import versions
 
 
 def training_batch(config: Config, state: State) -> Batch:
@@ -85,11 +84,6 @@ def evaluate_state(config: Config, state: State, H: int, policy: LinearPolicy) -
     return evaluation_batch(
         policy, episodes=config.eval_episodes, H=H, seed=config.seed, j=state.j, stream=Stream.EVALUATION
     )
-
-
-def policy_task(definition: dict[str, Any]) -> dict[str, Any]:
-    """What a policy file holds about its task."""
-    return {**definition, "versions": versions()}
 
 
 def make_record(

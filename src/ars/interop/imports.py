@@ -68,8 +68,8 @@ def import_policy(path: Path, task: str | None, *, statistics: str | Path | None
     p, n = foreign.M.shape
     if task is None:
         raise SettingError(f"{path} does not say which task its {p} × {n} policy is for: name it with --task.")
+    from ars.records import policy_task
     from ars.tasks import make
-    from ars.training import policy_task
 
     made = make(task)
     try:
