@@ -29,8 +29,7 @@ from ars.noise import Key, check_table_size, environment_seed
 from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
 from ars.records import Record, State, policy_task
-from ars.runs import TOLD, Run, free_folder
-from ars.sessions import MEASURED_ELSEWHERE
+from ars.runs import MEASURED_ELSEWHERE, TOLD, Run, free_folder
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
 from ars.tasks import Rollout, make

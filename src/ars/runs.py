@@ -31,6 +31,7 @@ from ars.versions import machine, versions
 FORMAT = 2  # of config.json and of checkpoint.npz, each; format 1 is read, and written anew when a run is resumed
 SECONDS_BETWEEN_CHECKPOINTS = 0.5  # a kill loses the iteration in flight or this much, whichever is longer
 TOLD = "told.jsonl"  # results of ask and tell that no checkpoint has yet
+MEASURED_ELSEWHERE = "measured_elsewhere"  # in the definition of a robot that only ask and tell can reach
 NAMES = ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.npz")
 PARAM = "param."  # before the names of the search's arrays in checkpoint.npz
 CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",

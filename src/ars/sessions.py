@@ -17,7 +17,7 @@ from ars.noise import Stream, check_table_size
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
-from ars.runs import Run
+from ars.runs import MEASURED_ELSEWHERE, Run
 from ars.searches import Search
 from ars.settings import LARGEST_SEED, whole_number
 from ars.stopping import Stop
@@ -27,7 +27,6 @@ from ars.training import evaluated, evaluation_batch, iterate
 from ars.warm_start import WarmStart, warm_start_of
 
 RULES = ("episodes", "timesteps", "minutes", "until")
-MEASURED_ELSEWHERE = "measured_elsewhere"  # in the definition of a robot that only ask and tell can reach
 
 
 @dataclass(frozen=True)
