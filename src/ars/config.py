@@ -51,8 +51,10 @@ class Config:
 
     @property
     def label(self) -> str:
-        """What people call this search: V2-t."""
-        return self.search.label(self.normalise)
+        """What people call this search: V2-t. One whose name does not tell gets it said that states are raw."""
+        label = self.search.label(self.normalise)
+        raw = not self.normalise and label == self.search.label(True)
+        return f"{label}-raw" if raw else label
 
     def __getattr__(self, name: str) -> Any:
         if name != "search" and not name.startswith("_") and hasattr(self.search, name):

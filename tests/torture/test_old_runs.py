@@ -1,5 +1,5 @@
-"""Runs and policies that earlier versions wrote stay readable: tests/fixtures/format1 and format2 are what these formats
-looked like when they were new. Never write these files anew: a new format gets a folder of its own."""
+"""Runs and policies that earlier versions wrote stay readable: tests/fixtures/format1 and format2 are what these
+formats looked like when they were new. Never write these files anew: a new format gets a folder of its own."""
 
 import json
 import shutil
