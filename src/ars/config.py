@@ -43,6 +43,9 @@ class Config:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
+        search_name(self.search)  # is it one?
+        if not isinstance(self.task, str) or not self.task.isprintable():
+            raise SettingError(f"task = {shown(self.task)} is not a name.")
         check_settings(self)
         if (self.noise == "table") != (self.table_size > 0):
             raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
@@ -57,6 +60,8 @@ class Config:
         return f"{label}-raw" if raw else label
 
     def __getattr__(self, name: str) -> Any:
+        if name == "variant":
+            raise AttributeError("Config has no variant: config.label is the name of its search, V2-t for example.")
         if name != "search" and not name.startswith("_") and hasattr(self.search, name):
             raise AttributeError(f"Config has no {name}: it is a setting of the search, config.search.{name}.")
         raise AttributeError(f"Config has no {name}.")
@@ -75,8 +80,6 @@ class Config:
         block = value["search"]
         if not isinstance(block, Mapping) or not isinstance(block.get("name"), str):
             raise SettingError("search is not a block of settings with a name.")
-        if not isinstance(value["task"], str) or not value["task"].isprintable():
-            raise SettingError(f"task = {shown(value['task'])} is not a name.")
         if not isinstance(value["start"], str) or not value["start"].isascii() or len(value["start"]) > 100:
             raise SettingError(f"start = {shown(value['start'])} is not a policy's hash and weight.")
         search = make_search(block["name"], {name: part for name, part in block.items() if name != "name"})

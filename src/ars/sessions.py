@@ -57,6 +57,8 @@ class Session:
             stack.callback(self.close_executor)
             if self.already():
                 return
+            if self.run:
+                self.run.begin_session()
             for record in iterate(
                 self.config, self.state, self.executor, self.definition, measure=self.measure, seconds=self.seconds
             ):
@@ -139,7 +141,8 @@ def resume_session(
         executor, close = _executor(name, workers, executor, address)
         on_failure.callback(close)
         run.mend()
-        run.begin_session(stop or run.stop)
+        if stop:
+            run.set_stop(stop)
         on_failure.pop_all()
     best = run.best.mean if run.best else None
     return Session(

@@ -3,6 +3,7 @@
 `iterate` is the loop itself. sessions.py adds presets, workers, stopping rules and the run folder.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ars.config import Config
-from ars.errors import DivergedError
+from ars.errors import DivergedError, SearchError
 from ars.executors import Batch, Executor, Rollouts
 from ars.noise import Directions, Stream
 from ars.policy import LinearPolicy
 from ars.records import SHARED, Evaluation, Record, State, policy_task
-from ars.searches import Telemetry, search_settings
+from ars.searches import Telemetry, check_size, check_step, search_settings
 from ars.settings import own_fields
 
 
@@ -24,7 +25,7 @@ def training_batch(config: Config, state: State) -> Batch:
     search = config.search
     return Batch(
         policy=state.policy(normalised=config.normalise, task={}), search=search, params=state.params,
-        size=search.size(state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
+        size=check_size(search, state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
         H=config.H, shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
         table_size=config.table_size,
     )  # fmt: skip
@@ -38,7 +39,7 @@ def evaluation_batch(policy: LinearPolicy, *, episodes: int, H: int, seed: int, 
 def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Telemetry]:
     """state → state' once the rollouts are in.  # Alg. 1, lines 6 and 7; Alg. 2, lines 6 to 9"""
     rewards = rollouts.rewards
-    if not finite(rewards).any():
+    if not rollouts.finite.any():
         raise DivergedError(
             f"In iteration {state.j + 1} none of the {len(rewards)} directions of {config.task} gave finite rewards: "
             f"{_advice(config)}."
@@ -46,18 +47,16 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Tel
     p, n = state.M.shape
     deltas = Directions(config.seed, state.j, len(rewards), (p, n), table_size=config.table_size)
     params, telemetry = config.search.step(state.params, deltas, rewards)
-    if not telemetry.keys().isdisjoint(SHARED):
-        raise ValueError(f"a search's telemetry has a name of the records' own: {sorted(telemetry)}")
-    if not all(np.isfinite(array).all() for array in (*params.values(), np.array(list(telemetry.values()), float))):
+    check_step(config.search, state.params, params, telemetry)
+    if taken := set(SHARED) & telemetry.keys():
+        raise SearchError(f"{config.label} reports {min(taken)}, which is a column that all records have.")
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8
+    numbers = *params.values(), moments.mean, moments.m2
+    if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
         raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
-    moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8
     episodes, timesteps = state.episodes + rollouts.steps.size, state.timesteps + int(rollouts.steps.sum())
     return State(state.j + 1, params, moments, episodes, timesteps), telemetry
-
-
-def finite(rewards: Any) -> Any:
-    """Which directions count: those whose rollouts were all finite.  # D3"""
-    return np.isfinite(rewards).all(axis=1)
 
 
 def _advice(config: Config) -> str:
@@ -79,7 +78,7 @@ def is_evaluated(config: Config, j: int) -> bool:
     return bool(config.eval_every) and j % config.eval_every == 0
 
 
-def evaluate_state(config: Config, state: State, H: int, policy: LinearPolicy) -> Batch:
+def state_evaluation(config: Config, state: State, H: int, policy: LinearPolicy) -> Batch:
     """The evaluation of a state within a run."""
     return evaluation_batch(
         policy, episodes=config.eval_episodes, H=H, seed=config.seed, j=state.j, stream=Stream.EVALUATION
@@ -90,7 +89,7 @@ def make_record(
     config: Config, definition: dict[str, Any], state: State, telemetry: Telemetry, rollouts: Rollouts, **more: Any
 ) -> Record:
     """The record of the iteration that led to `state`; `more` has its times, its evaluation and so on."""
-    there = finite(rollouts.rewards)
+    there = rollouts.finite
     rewards = rollouts.rewards[there]
     wire = rollouts.wire or (None, None)
     more.setdefault("policy", state.policy(normalised=config.normalise, task=policy_task(definition)))
@@ -121,7 +120,7 @@ def iterate(
         policy = state.policy(normalised=config.normalise, task=policy_task(definition))
         evaluation = None
         if is_evaluated(config, state.j):
-            evaluation = evaluated(executor.run(evaluate_state(config, state, definition["H"], policy)))
+            evaluation = evaluated(executor.run(state_evaluation(config, state, definition["H"], policy)))
         now = clock()
         yield make_record(
             config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation,

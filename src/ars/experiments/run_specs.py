@@ -3,6 +3,7 @@ already will do."""
 
 import math
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -94,7 +95,7 @@ def run_spec(
     episodes: int | None = None, until: float | None = None, **settings: Any,
 ) -> RunSpec:  # fmt: skip
     """A run by the paper's protocol: the task's preset with `settings` instead where given, to the task's cap."""
-    H, shift = task_defaults(task)
+    H, shift, _ = task_defaults(task)
     config = make_config(
         task, search=search, variant=variant, seed=seed,
         **{"H": H, "shift": shift, "eval_every": EVAL_EVERY, "eval_episodes": EVAL_EPISODES, **settings},
@@ -126,13 +127,16 @@ def choose_curves(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Cur
     return [curve for run, one in wanted.items() for curve in fullest(there.get(run, ()), one.met_by)]
 
 
+def first_episodes(config: Config) -> int:
+    """Of the first iteration; known to the search alone."""
+    _, _, shape = task_defaults(config.task)
+    return len(config.search.signs) * config.search.size(config.search.initial(shape))
+
+
 @cache
-def task_defaults(task: str) -> tuple[int, float]:
-    """H and the survival bonus of a task."""
+def task_defaults(task: str) -> tuple[int, float, tuple[int, int]]:
+    """H, the survival bonus and the shape (p, n) of M, of a task."""
     from ars.tasks import make
 
-    made = make(task)
-    try:
-        return made.H, made.survival_bonus
-    finally:
-        made.close()
+    with closing(make(task)) as made:
+        return made.H, made.survival_bonus, (made.p, made.n)

@@ -18,14 +18,14 @@ from ars.config import Config, shared_settings
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
 from ars.experiments.engine import Job, Outcome
-from ars.experiments.run_specs import CAPS, RunSpec, choose_curves, run_spec
+from ars.experiments.run_specs import CAPS, RunSpec, choose_curves, first_episodes, run_spec
 from ars.files import safe_name, write_atomic
 from ars.presets import grid, paper_robot, robot_of
 from ars.presets import threshold as paper_threshold
 from ars.searches import DEFAULT, search_class, search_settings
 from ars.settings import finite_number, own_fields, whole_number
 
-Run = Callable[[Sequence[Job]], list[Outcome]]  # runs what is not done yet
+RunJobs = Callable[[Sequence[Job]], list[Outcome]]  # runs what is not done yet
 NOT_VARIED = ("seed", "eval_every", "eval_episodes", "noise", "table_size", "normalise")
 
 
@@ -60,7 +60,7 @@ def points(
             kind, example = ("numbers", "0.01,0.02") if known[name] is float else ("whole numbers", "4,8")
             raise SettingError(f"grid = {axis!r} must list {kind}, for example {name}={example}.") from error
     every = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
-    if {"N", "b"} <= values.keys():  # as in the paper's grids: the combinations that there are
+    if search == DEFAULT and {"N", "b"} <= values.keys():  # as in the paper's grids: the combinations that there are
         every = [point for point in every if point["b"] <= point["N"]] or every
     return every
 
@@ -129,17 +129,12 @@ def make_sweep(
     made = Sweep(task, seeds, every, given, cap, goal, until_threshold, folder)
     for spec in made.specs():  # a mistake in a point is reported before anything runs
         config = spec.config
-        least = _episodes_of_iteration(config) * config.eval_every
+        least = first_episodes(config) * config.eval_every
         if cap < least:
             raise SettingError(
                 f"episodes = {cap} ends before the first evaluation of {spec.name}, which needs {least}."
             )
     return made
-
-
-def _episodes_of_iteration(config: Config) -> int:
-    """Of the first; known to the search alone."""
-    return len(config.search.signs) * config.search.size(config.search.initial((1, 1)))
 
 
 @dataclass(frozen=True)
@@ -209,7 +204,7 @@ class Result:
     problems: Sequence[str] = field(default=())
 
 
-def run_sweep(sweep: Sweep, run: Run, *, name: str = "sweep.csv") -> Result:
+def run_sweep(sweep: Sweep, run: RunJobs, *, name: str = "sweep.csv") -> Result:
     """Run what is missing, and write the table of the points into the sweep's folder."""
     outcomes = run(sweep.jobs())
     curves, problems = sweep.results()
