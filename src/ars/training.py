@@ -50,8 +50,7 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Tel
     check_step(config.search, state.params, params, telemetry)
     if taken := set(SHARED) & telemetry.keys():
         raise SearchError(f"{config.label} reports {min(taken)}, which is a column that all records have.")
-    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
-        moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8
+    moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8
     numbers = *params.values(), moments.mean, moments.m2
     if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
         raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
