@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import ars
-from ars.ask_tell import AskTell, Candidate
+from ars.ask_tell import AskTell, Candidate, read_results
 from ars.cli import main
 from ars.errors import ArsError, FileError, SettingError
 from ars.tasks import make
@@ -158,6 +158,11 @@ def test_a_robot_of_ones_own_needs_no_task(robot: AskTell, tmp_path: Path) -> No
     assert robot.policy.M.any()
     assert robot.ask()[0].key == "i2-k0-plus"
     assert robot.policy.task["name"] == "arm"
+    robot.close()
+    with pytest.raises(ArsError, match="continue this run with `ars ask"):
+        ars.resume(robot.run.path)
+    with pytest.raises(ArsError, match="'arm' is measured elsewhere"):
+        ars.evaluate(robot.policy)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +180,8 @@ def test_a_robot_of_ones_own_needs_no_task(robot: AskTell, tmp_path: Path) -> No
         ({"states": [[1, 2, 3]]}, r"states must be finite numbers of shape \(2, 3\)"),
         ({"states": [[1, 2, 3], [1, 2, float("inf")]]}, "states"),
         ({"states": None}, "states"),
+        ({"states": [["1", "2", "3"], [1, 2, 3]]}, "states"),
+        ({"key": "i0-k0-plus"}, "is not the key"),
         ({"extra": 1}, "extra"),
         ({"moments": {"count": 2, "mean": [0] * 3, "m2": [1] * 3}}, "states that the policy acted on, or their"),
     ],
@@ -256,3 +263,97 @@ def test_by_files_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit, match="2"):
         main(["tell", str(folder), str(tmp_path / "results.json")])
     assert capsys.readouterr().err.count("\n") == 1
+
+
+# -- faults ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_link_out_of_the_folder_is_not_followed(robot: AskTell, tmp_path: Path) -> None:
+    """Candidates are written into `asked`, and old ones deleted: nowhere else."""
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "i1-k0-plus.npz").write_text("mine")
+    robot.close()
+    (robot.run.path / "asked").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileError, match="plain file"):
+        AskTell.open(robot.run.path)
+    assert (tmp_path / "victim" / "i1-k0-plus.npz").read_text() == "mine"
+
+
+def test_only_candidates_are_deleted(robot: AskTell, tmp_path: Path) -> None:
+    for name in ("ice.npz", "i7-k3-minus.npz", "i1-k0-plus.npz"):
+        (tmp_path / name).write_text("old")
+    files = robot.write_asked(tmp_path)
+    assert {path.name for path in tmp_path.glob("*.npz")} == {"ice.npz", *(file.name for file in files)}
+    assert np.load(files[0])["M"].shape == (2, 3)  # also what lay there under the same name is new
+
+
+def test_results_that_leave_no_direction_are_not_taken(robot: AskTell) -> None:
+    """Else the run could never be opened again."""
+    nothing = [{"key": c.key, "reward": None, "steps": 2} for c in robot.ask()]
+    assert robot.tell(nothing[:3]) == []
+    with pytest.raises(ArsError, match="none of the 2 directions"):
+        robot.tell(nothing)
+    huge = [{"key": "i1-k1-minus", "reward": 1.0, "steps": 2, "states": [[1e200, 0, 0], [-1e200, 0, 0]]}]
+    with pytest.raises(ArsError, match="too large for their variance"):
+        robot.tell(huge)
+    robot.close()
+    with AskTell.open(robot.run.path) as again:
+        assert [c.key for c in again.ask()] == ["i1-k1-minus"]
+
+
+def test_statistics_that_overflow_are_not_taken(robot: AskTell) -> None:
+    far = [{**result, "states": [[(-1) ** i * 1e200, 0, 0]] * 2} for i, result in enumerate(results(robot))]
+    with pytest.raises(ArsError, match="not finite"):
+        robot.tell(far)
+    assert len(robot.tell(results(robot))) == 1
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(robot: AskTell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk takes a part of a line: what is told afterwards must not be glued to it."""
+    good = results(robot)
+    robot.tell(good[:1])
+
+    def full(file: Any, content: bytes) -> None:
+        file.write(content[:20])
+        file.truncate(file.tell() - 20)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ars.ask_tell.append_whole", full)
+        with pytest.raises(FileError, match="No space left"):
+            robot.tell(good[1:2])
+    robot.tell(good[1:3])
+    robot.close()
+    with AskTell.open(robot.run.path) as again:
+        assert [c.key for c in again.ask()] == ["i1-k1-minus"]
+
+
+def test_files_of_an_earlier_run_are_not_taken_over(robot: AskTell, tmp_path: Path) -> None:
+    robot.tell(results(robot)[:1])
+    robot.close()
+    for name in ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz"):
+        (robot.run.path / name).unlink()
+    with pytest.raises(FileError, match=r"already holds told\.jsonl"):
+        AskTell.create(robot.run.path, "arm", n=3, p=2, N=2, seed=2)
+
+
+@pytest.mark.parametrize("text", ["", "5", '{"a": 1}', '[], "x": 1', '{"results": 5}', "[1", '{"results": [NaN]}'])
+def test_a_file_without_results_is_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(FileError, match=r"r\.json has no results"):
+        read_results(tmp_path / "r.json")
+
+
+def test_settings_that_cannot_work_are_a_sentence(tmp_path: Path) -> None:
+    for settings, words in (
+        ({"task": "Swimmer-v5", "H": 5000}, "H = 5000 is longer"),
+        ({"task": "a\nb", "n": 2, "p": 1}, "task = "),
+        ({"task": "arm", "n": 2}, "p = None"),
+        ({"task": "arm", "n": 0, "p": 1}, "n = 0"),
+        ({"task": "arm"}, "no task 'arm'"),
+    ):
+        with pytest.raises(ArsError, match=words):
+            AskTell.create(tmp_path / "never", **settings)
+    assert not (tmp_path / "never").exists()
+    with AskTell.create(tmp_path / "run", "arm", n=2, p=1, eval_every=None) as run:
+        assert run.config.eval_every == 0

@@ -245,3 +245,21 @@ def test_json_with_any_flipped_byte_never_escapes(tmp_path: Path) -> None:
             path.write_bytes(content[:position] + bytes([content[position] ^ flip]) + content[position + 1 :])
             with contextlib.suppress(FileError):
                 assert isinstance(read_json(path), dict)
+
+
+class FullDisk(io.BytesIO):
+    """Takes ten bytes more, the last of them with an error."""
+
+    def write(self, content: Any) -> int:
+        if self.tell() >= 15:
+            raise OSError(28, "No space left on device")
+        return super().write(content[:5])
+
+
+def test_an_append_is_whole_or_nothing() -> None:
+    file = FullDisk()
+    files.append_whole(file, b"0123456789")
+    assert file.getvalue() == b"0123456789"
+    with pytest.raises(OSError, match="No space"):
+        files.append_whole(file, b"abcdefghij")
+    assert file.getvalue() == b"0123456789"

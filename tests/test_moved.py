@@ -15,3 +15,9 @@ def test_the_old_report_package_names_the_new_modules(name: str) -> None:
         ("ars.run_files", "read_run"),
     ):
         assert callable(getattr(importlib.import_module(path), function))
+
+
+def test_the_comparison_of_lqr_names_its_new_place() -> None:
+    with pytest.raises(ImportError, match=r"import compare from ars\.experiments\.lqr\.comparison"):
+        importlib.import_module("ars.lqr.comparison")
+    assert callable(importlib.import_module("ars.experiments.lqr.comparison").compare)

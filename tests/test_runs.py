@@ -139,6 +139,22 @@ def test_the_machines_that_trained_are_kept(run: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_run_that_is_at_its_end_names_no_other_machine(run: Path) -> None:
+    """Resuming it trains nothing."""
+    saved = json.loads((run / "config.json").read_text())
+    saved["sessions"][0]["machine"] = "another machine"
+    (run / "config.json").write_text(json.dumps(saved))
+    assert list(go_on(run)) == []
+    assert [s["machine"] for s in json.loads((run / "config.json").read_text())["sessions"]] == ["another machine"]
+
+
+def test_a_search_that_is_not_there_is_a_sentence_of_its_own(run: Path) -> None:
+    saved = json.loads((run / "config.json").read_text())
+    saved["config"]["search"]["name"] = "sign"
+    (run / "config.json").write_text(json.dumps(saved))
+    refuse(run, "is of the search sign: this ars has ars")
+
+
 @pytest.mark.parametrize("file", ["checkpoint.npz", "config.json", "records.jsonl"])
 def test_a_file_of_another_run_is_refused(run: Path, tmp_path: Path, file: str) -> None:
     """The same settings but the seed: resuming such a mixture would give bits that belong to no run."""
@@ -484,7 +500,7 @@ NUMBERS = ("j", "count", "episodes", "timesteps", "best_iteration")
         *[("best_mean", value) for value in (np.nan, np.inf, "x")],
         *[("format", value) for value in (0, 3, "x")],
         *[("run", value) for value in ("", "0" * 64, 1)],
-        *[("records_size", value) for value in (-1, 10**9, "x")],
+        *[("records_size", value) for value in (-1, 0, 10**9, "x")],
         *[("records_sha256", value) for value in ("", "0" * 64, 1)],
     ],
     ids=lambda value: str(value).replace("\n", ""),

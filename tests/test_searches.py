@@ -1,17 +1,18 @@
 """One contract for every search: pure, complete in its arrays, and described by its settings."""
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, make_dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ars
+from ars import searches
 from ars.config import shared_settings
-from ars.errors import SettingError
+from ars.errors import SearchError, SettingError
 from ars.records import SHARED
 from ars.searches import SEARCHES, make_search, search_class, search_name, search_settings
-from ars.settings import own_fields
+from ars.settings import own_fields, setting
 
 SHAPE = (2, 3)
 
@@ -93,3 +94,70 @@ def test_an_unregistered_search_is_one_sentence() -> None:
         search_name(Other())  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="search = 'other' is unknown: choose ars"):
         search_class("other")
+
+
+# -- what a search must keep to --------------------------------------------------------------------------------------
+
+
+def broken(**members: Any) -> Any:
+    """ARS with other members, under the name of ARS."""
+    return type("Broken", (search_class("ars"),), members)
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"size": lambda self, params: 0}, "size returned 0"),
+        ({"size": lambda self, params: 2.0}, "size returned 2.0"),
+        ({"initial": lambda self, shape: {"M": np.zeros(3)}}, r"no float64 array M of shape \(2, 3\)"),
+        ({"initial": lambda self, shape: {"M": np.zeros(shape), "x": np.array(-np.inf)}}, "not finite"),
+        ({"step": lambda self, *_: ({"M": np.zeros((2, 3), int)}, {})}, "no float64 array M"),
+        ({"step": lambda self, *_: ({"M": np.zeros((2, 4))}, {})}, "no float64 array M"),
+        ({"step": lambda self, *_: ({"M": np.zeros((2, 3)), "more": np.zeros(1)}, {})}, "more"),
+        ({"step": lambda self, *_: ({"M": np.zeros((2, 3))}, {"x": np.int64(1)})}, "telemetry is a float"),
+        ({"step": lambda self, *_: ({"M": np.zeros((2, 3))}, {"seconds": 1.0})}, "reports seconds"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_search_that_breaks_the_contract_is_named_at_once(
+    members: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when its checkpoint cannot be read."""
+    made = broken(**members)
+    monkeypatch.setattr(searches, "_load", lambda name: made)
+    with pytest.raises(SearchError, match=words):
+        list(ars.train("small_envs:Drift", search=made(N=2), iterations=2, eval_every=0))
+
+
+def test_telemetry_may_have_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NaN is null in the records."""
+    made = broken(step=lambda self, *_: ({"M": np.zeros((2, 3))}, {"x": float("nan")}))
+    monkeypatch.setattr(searches, "_load", lambda name: made)
+    [record] = ars.train("small_envs:Drift", search=made(N=2), iterations=1, eval_every=0)
+    assert record.to_dict()["x"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "rules", "words"),
+    [
+        ("int", 1, {"least": 1}, "must be an int"),  # as `from __future__ import annotations` leaves it
+        (list, 1, {}, "must be an int"),
+        (int, 1, {}, "needs the least value"),
+    ],
+)
+def test_settings_that_no_flag_can_be_made_of_are_named(
+    kind: Any, default: Any, rules: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("x", "H", "name"):
+        given = setting(default, help="A number.", **(rules if name == "x" else {"least": 1}))
+        cls = make_dataclass("Made", [(name, kind if name == "x" else int, given)], frozen=True, kw_only=True)
+        monkeypatch.setitem(SEARCHES, "made", "ars:Made")
+        monkeypatch.setattr("ars.searches.ars.Made", cls, raising=False)
+        with pytest.raises(SearchError, match=words if name == "x" else "name that the configuration needs"):
+            search_class("made")
+
+
+def test_what_is_no_search_is_one_sentence() -> None:
+    for wrong in (search_class("ars"), ["x"], 5, object()):
+        with pytest.raises(SettingError, match="search"):
+            ars.train("small_envs:Drift", search=wrong, iterations=1)

@@ -11,6 +11,10 @@ import pytest
 import ars
 from ars.errors import ArsError, SettingError
 from ars.policy import LinearPolicy
+from ars.records import State
+from ars.searches.ars import ARS
+from ars.warm_start import warm_start_of
+from batches import paper_config
 
 DRIFT = "small_envs:Drift"
 SMALL: dict[str, Any] = {"N": 2, "eval_every": 0, "seed": 5, "alpha": 0.1, "nu": 0.3}
@@ -45,6 +49,11 @@ def test_statistics_are_kept_as_a_prior() -> None:
     np.testing.assert_array_equal(batch.policy.M, policy().M)
     np.testing.assert_allclose(batch.policy.mu, policy().mu, rtol=1e-14)
     np.testing.assert_allclose(batch.policy.sigma, policy().sigma, rtol=1e-14)
+    shipped = ars.LinearPolicy.load(Path(ars.__file__).parent / "policies" / "Humanoid-v1.npz")
+    config, state = paper_config("V2", H=1, shift=0.0), State.initial(ARS(), 17, 376)
+    kept = warm_start_of(shipped, None, "x").apply(config, state).policy(normalised=True, task={})
+    np.testing.assert_array_equal(kept.mu, shipped.mu)  # with the default weight, a power of two, to the bit
+    np.testing.assert_array_equal(kept.sigma, shipped.sigma)
 
 
 def test_the_weight_is_a_number_of_states() -> None:
@@ -78,7 +87,7 @@ def test_the_configuration_keeps_the_hash_of_the_file_and_the_run_resumes(tmp_pa
     settings: dict[str, Any] = {**SMALL, "variant": "V2", "start": file}
     whole = list(ars.train(DRIFT, iterations=4, out=tmp_path / "whole", **settings))
     config = json.loads((tmp_path / "whole" / "config.json").read_text())["config"]
-    assert config["start"] == f"{hashlib.sha256(file.read_bytes()).hexdigest()}:10000"
+    assert config["start"] == f"{hashlib.sha256(file.read_bytes()).hexdigest()}:16384"
     list(ars.train(DRIFT, iterations=2, out=tmp_path / "half", **settings))
     file.unlink()  # the checkpoint has all that is needed
     rest = list(ars.resume(tmp_path / "half", task=DRIFT, iterations=4))
@@ -86,7 +95,7 @@ def test_the_configuration_keeps_the_hash_of_the_file_and_the_run_resumes(tmp_pa
     assert rest[-1].policy.sigma.tobytes() == whole[-1].policy.sigma.tobytes()
     (tmp_path / "half" / "checkpoint.npz").unlink()
     (tmp_path / "half" / "records.jsonl").unlink()
-    with pytest.raises(ArsError, match="lost its checkpoint"):  # M = 0 would be another run
+    with pytest.raises(ArsError, match="killed before it began"):  # M = 0 would be another run
         ars.resume(tmp_path / "half", task=DRIFT, iterations=4)
 
 
@@ -106,3 +115,8 @@ def test_by_name_by_folder_and_mistakes(tmp_path: Path) -> None:
         with pytest.raises(ArsError, match=words):
             ars.train(DRIFT, iterations=1, out=tmp_path / "never", **SMALL, **settings)
     assert not (tmp_path / "never").exists()
+
+
+def test_statistics_too_large_to_count_are_refused() -> None:
+    with pytest.raises(SettingError, match="too large a sigma"):
+        ars.train(DRIFT, start=policy(sigma=(1e200, 1.0, 1.0)), variant="V2", **SMALL)

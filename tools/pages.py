@@ -25,6 +25,13 @@ def refresh(text: str, results: Path) -> str:
     return MARKS.sub(table, text)
 
 
+def prose(text: str) -> str:
+    """The sentences of a page: without tables, captions, headings, code and the targets of links."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    lines = [line for line in text.splitlines() if not line.startswith(("|", "!", "#", "    ", "<!--"))]
+    return re.sub(r"\]\([^)]*\)", "]", "\n".join(lines))
+
+
 def main(results: Path, *pages: Path) -> None:
     for page in pages:
         write_atomic(page, refresh(page.read_text(), results).encode())

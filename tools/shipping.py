@@ -75,11 +75,12 @@ def readme(shipped: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# Trained policies",
         "",
-        f"The reproduction's best policies, chosen by their runs' own evaluations, then measured on {EPISODES} fresh",
-        "episodes. `ars evaluate NAME` gives these figures again, to the last digit on the same versions of MuJoCo and",
-        "NumPy; `ars watch NAME` shows it. Written by `python -m tools.shipping runs/paper`.",
+        "The best policies of the reproduction, chosen by the evaluations of their runs and then measured on",
+        f"{EPISODES} fresh episodes. `ars evaluate NAME` repeats the measurement, to the last digit with the same",
+        "versions of MuJoCo and NumPy; `ars watch NAME` shows the gait. Written by",
+        "`python -m tools.shipping runs/paper`.",
         "",
-        *(["Policies below their task's threshold are what training had reached so far.", ""] if below else []),
+        *(["Policies below their task's threshold come from runs that have not reached it.", ""] if below else []),
         "| name | reward | std | min | max | threshold | made by |",
         "|---|--:|--:|--:|--:|--:|---|",
     ]

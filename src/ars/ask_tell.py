@@ -22,23 +22,22 @@ from numpy.typing import NDArray
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError
 from ars.executors import Batch, Rollouts, assemble
-from ars.files import make_folder, one_line, parse_json, read_bytes, write_atomic, write_json
+from ars.files import append_whole, make_folder, one_line, parse_json, read_bytes, write_atomic, write_json
 from ars.moments import Moments
 from ars.noise import Key, check_table_size, environment_seed
 from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
-from ars.records import Record, State
-from ars.runs import TOLD, Run, free_folder
+from ars.records import Record, State, policy_task
+from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, free_folder
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
 from ars.tasks import Rollout, make
-from ars.training import evaluate_state, evaluated, is_evaluated, make_record, policy_task, training_batch, update
+from ars.training import evaluated, is_evaluated, make_record, state_evaluation, training_batch, update
 from ars.warm_start import warm_start_of
 
 FloatArray = NDArray[np.float64]
 
-ASKED = "asked"  # the default folder of candidate files
-KEY = re.compile(r"i(\d{1,15})-(?:k\d{1,15}-(?:plus|minus)|e\d{1,15})")
+KEY = re.compile(r"i([1-9]\d{0,14})-(?:k\d{1,15}-(?:plus|minus)|e\d{1,15})")
 DEFAULT_H = 1000  # for tasks that are not built in
 
 
@@ -94,8 +93,8 @@ class AskTell:
     ) -> "AskTell":
         """Create a run folder. `task` is a task that `ars train` takes or, with the sizes n and p, any name."""
         definition = _definition(task, n, p, H)
-        if n is not None:  # a robot's episodes are expensive: no evaluations unless requested
-            settings = {"eval_every": 0, **settings}
+        if n is not None and settings.get("eval_every") is None:  # a robot's episodes are expensive
+            settings["eval_every"] = 0
         warm = warm_start_of(start, start_weight, task)
         settings["start"] = warm.name if warm else None
         config = make_config(
@@ -164,12 +163,12 @@ class AskTell:
         candidates = self.ask()
         files = [folder / f"{candidate.key}.npz" for candidate in candidates]
         for file, candidate in zip(files, candidates, strict=True):
-            if not file.exists():
-                candidate.policy.save(file)
+            candidate.policy.save(file)
         listed = [{**candidate.to_dict(), "file": file.name} for candidate, file in zip(candidates, files, strict=True)]
         write_json(folder / "asked.json", {"candidates": listed})
         for old in set(folder.glob("i*.npz")) - set(files):
-            old.unlink()
+            if KEY.fullmatch(old.stem):
+                old.unlink()
         return files
 
     def _batch(self) -> Batch:
@@ -182,7 +181,7 @@ class AskTell:
 
     def _evaluation(self, after: State) -> Batch:
         policy = after.policy(normalised=self.config.normalise, task={})
-        return evaluate_state(self.config, after, self.run.definition["H"], policy)
+        return state_evaluation(self.config, after, self.run.definition["H"], policy)
 
     def _candidate(self, batch: Batch, k: int, sign: int) -> Candidate:
         unit, policy = Key(batch.seed, batch.stream, batch.j, k, sign), batch.candidate(k, sign)
@@ -209,15 +208,20 @@ class AskTell:
             if key not in asked:
                 raise SettingError(f"key = {shown(key)} is not one of the candidates that are asked for now.")
             new[key] = _rollout(key, result, batch)
+        together = self._told | new
+        if batch.search is not None and self._is_complete(batch, together):
+            update(self.config, self.state, self._assemble(batch, together))  # or DivergedError, and none is taken
         self._append(new)
-        self._told |= new
+        self._told = together
         return self._advance()
 
-    def _is_complete(self, batch: Batch) -> bool:
-        return all(_key(batch, k, sign) in self._told for k, sign in batch.units())
+    def _is_complete(self, batch: Batch, told: Mapping[str, Rollout] | None = None) -> bool:
+        told = self._told if told is None else told
+        return all(_key(batch, k, sign) in told for k, sign in batch.units())
 
-    def _assemble(self, batch: Batch) -> Rollouts:
-        return assemble(batch, [self._told[_key(batch, k, sign)] for k, sign in batch.units()])
+    def _assemble(self, batch: Batch, told: Mapping[str, Rollout] | None = None) -> Rollouts:
+        told = self._told if told is None else told
+        return assemble(batch, [told[_key(batch, k, sign)] for k, sign in batch.units()])
 
     def _advance(self) -> list[Record]:
         """Complete every iteration that can be completed: write its checkpoint first, then drop its results."""
@@ -235,6 +239,7 @@ class AskTell:
                 self.config, self.run.definition, after, telemetry, rollouts, evaluation=evaluation, seconds=seconds,
                 train_seconds=seconds - self.run.seconds,
             )  # fmt: skip
+            self.run.begin_session()
             self.run.append(record)
             self.run.save()
             self._told.clear()
@@ -248,9 +253,8 @@ class AskTell:
         """Add results to told.jsonl; they are on disk when this returns."""
         content = "".join(_line(key, rollout) for key, rollout in results.items()).encode()
         try:
-            with self._path.open("ab") as file:
-                file.write(content)
-                file.flush()
+            with self._path.open("ab", buffering=0) as file:
+                append_whole(file, content)
                 os.fsync(file.fileno())
         except OSError as error:
             raise FileError(f"Cannot write {self._path}: {error.strerror or error}.") from error
@@ -280,12 +284,12 @@ def read_results(path: Path) -> list[Any]:
     """The results in a JSON file: a list, or a list under "results"."""
     content = read_bytes(path)
     try:
-        results = parse_json(b'{"results": ' + content + b"}")["results"]
-        if isinstance(results, dict):
-            results = results["results"]
-        if not isinstance(results, list):
+        if not content.lstrip().startswith(b"["):
+            content = json.dumps(parse_json(content)["results"]).encode()
+        results = parse_json(b'{"results": ' + content + b"}")
+        if set(results) != {"results"} or not isinstance(results["results"], list):
             raise ValueError("a list of results was expected")
-        return results
+        return list(results["results"])
     except (ValueError, KeyError, RecursionError) as error:
         raise FileError(f"{path} has no results: {one_line(error).rstrip('.')}.") from error
 
@@ -294,11 +298,13 @@ def _definition(task: str, n: int | None, p: int | None, H: int | None) -> dict[
     """The definition of a task, or of a name with given sizes."""
     if n is None and p is None:
         with closing(make(task)) as made:
+            if H is not None and made.time_limit is not None and made.time_limit < H:
+                raise SettingError(f"H = {H} is longer than {task} lasts: choose H from 1 to {made.time_limit}.")
             return made.definition()
     sizes = {"n": whole_number("n", n, 1, LARGEST_M), "p": whole_number("p", p, 1, LARGEST_M)}
     horizon = DEFAULT_H if H is None else whole_number("H", H, 1, 10**9)
     rest = {"observation": {"shape": [sizes["n"]]}, "actions": Actions().to_dict()}
-    return {"name": task, **sizes, "H": horizon, "survival_bonus": 0.0, **rest}
+    return {"name": task, **sizes, "H": horizon, "survival_bonus": 0.0, **rest, MEASURED_ELSEWHERE: True}
 
 
 def _key(batch: Batch, k: int, sign: int) -> str:
@@ -338,8 +344,12 @@ def _moments(key: str, result: Mapping[str, Any], n: int, steps: int) -> Moments
         raise SettingError(f"{key} needs either states or moments of the states, because this run normalises states.")
     if "states" in result:
         x = _array(f"{key}: states", result["states"], (steps, n))
-        d = x - x[0]
-        return Moments.from_sums(steps, x[0], np.add.accumulate(d)[-1], np.add.accumulate(d * d)[-1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            d = x - x[0]
+            moments = Moments.from_sums(steps, x[0], np.add.accumulate(d)[-1], np.add.accumulate(d * d)[-1])
+        if not np.isfinite(moments.m2).all():
+            raise SettingError(f"{key}: states are too large for their variance to be a number.")
+        return moments
     given = result["moments"]
     if not isinstance(given, Mapping) or set(given) != {"count", "mean", "m2"}:
         raise SettingError(f"{key}: moments must have count, mean and m2.")
@@ -352,7 +362,8 @@ def _moments(key: str, result: Mapping[str, Any], n: int, steps: int) -> Moments
 
 def _array(name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
     try:
-        array = np.array(value, dtype=np.float64)
+        given = np.asarray(value)
+        array = given.astype(np.float64) if given.dtype.kind in "iuf" else np.array(math.nan)
     except (ValueError, TypeError, OverflowError):
         array = np.array(math.nan)
     if array.shape != shape or not np.isfinite(array).all():

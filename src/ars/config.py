@@ -8,9 +8,8 @@ from typing import Any
 from ars.errors import SettingError
 from ars.searches import Search, make_search, search_name, search_settings
 from ars.searches.ars import VARIANTS
-from ars.settings import check_settings, own_fields, setting, shown
+from ars.settings import LARGEST_SEED, check_settings, own_fields, setting, shown
 
-LARGEST_SEED = 2**64 - 1
 LARGEST_EVALUATION = 10**6  # rollouts
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
 
@@ -44,6 +43,9 @@ class Config:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
+        search_name(self.search)  # is it one?
+        if not isinstance(self.task, str) or not self.task.isprintable():
+            raise SettingError(f"task = {shown(self.task)} is not a name.")
         check_settings(self)
         if (self.noise == "table") != (self.table_size > 0):
             raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
@@ -52,10 +54,14 @@ class Config:
 
     @property
     def label(self) -> str:
-        """The usual name of this search, such as V2-t."""
-        return self.search.label(self.normalise)
+        """The usual name of this search, such as V2-t, with "-raw" if it would be the same for normalised states."""
+        label = self.search.label(self.normalise)
+        raw = not self.normalise and label == self.search.label(True)
+        return f"{label}-raw" if raw else label
 
     def __getattr__(self, name: str) -> Any:
+        if name == "variant":
+            raise AttributeError("Config has no variant: config.label is the name of its search, V2-t for example.")
         if name != "search" and not name.startswith("_") and hasattr(self.search, name):
             raise AttributeError(f"Config has no {name}: it is a setting of the search, config.search.{name}.")
         raise AttributeError(f"Config has no {name}.")
@@ -74,8 +80,6 @@ class Config:
         block = value["search"]
         if not isinstance(block, Mapping) or not isinstance(block.get("name"), str):
             raise SettingError("search is not a block of settings with a name.")
-        if not isinstance(value["task"], str) or not value["task"].isprintable():
-            raise SettingError(f"task = {shown(value['task'])} is not a name.")
         if not isinstance(value["start"], str) or not value["start"].isascii() or len(value["start"]) > 100:
             raise SettingError(f"start = {shown(value['start'])} is not a policy's hash and weight.")
         search = make_search(block["name"], {name: part for name, part in block.items() if name != "name"})

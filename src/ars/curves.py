@@ -88,7 +88,9 @@ class Curve:
         """The curve as if it had ended at this cap, or at the first evaluation that reached `until`: another command
         may have continued the run, and results must not depend on that. Timesteps and seconds are then those of the
         last remaining evaluation."""
-        spent = self.telemetry[EPISODES]
+        spent = self.telemetry.get(EPISODES)
+        if spent is None:  # of another learner, for which only evaluations are known
+            spent = np.repeat(self.columns["at_episodes"], np.diff(self.columns["at_iteration"], prepend=0).astype(int))
         last = int(np.searchsorted(spent, episodes)) + 1  # iterations, including the one that passes the cap
         if until is not None:
             last = int(min(last, self.reach(until, "iteration")))
@@ -178,6 +180,7 @@ def load(path: Path) -> Curve:
         if value["format"] != FORMAT:
             raise ValueError(f"format {value['format']!r:.50} is unknown to this version of ars")
         telemetry = {str(name): _numbers(column, gaps=True) for name, column in dict(value["telemetry"]).items()}
+        _check(value)
         return Curve(
             learner=str(value["learner"]), label=str(value["label"]), task=str(value["task"]), seed=int(value["seed"]),
             settings=dict(value["settings"]), columns=_columns({name: value[name] for name in COLUMNS}),
@@ -185,6 +188,19 @@ def load(path: Path) -> Curve:
         )  # fmt: skip
     except (ArsError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise FileError(f"{path} is not a run's curve: {error}") from error
+
+
+def _check(value: Mapping[str, Any]) -> None:
+    """Check what format 1 checked by its configuration, and what would break tables."""
+    words = [value[name] for name in ("learner", "label", "task", "status", "machine")]
+    if not all(isinstance(word, str) and word.isprintable() and len(word) < 1000 for word in words):
+        raise ValueError("its names are not printable text")
+    rollouts = dict(value["settings"]).get("eval_episodes", 1)
+    counts = [rollouts, *(value[name] for name in ("seed", "iterations", "episodes", "timesteps"))]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("its counts are not counts")
+    if any(number < 0 for name in SPENT for number in value[f"at_{name}"]):
+        raise ValueError("its evaluations are at negative times")
 
 
 def _from_format_1(value: Mapping[str, Any]) -> Curve:
@@ -232,7 +248,7 @@ def from_run(folder: Path, status: str | None = None) -> Curve:
         evaluations = [line for line in records if line.get("eval_mean") is not None]
         columns = {f"at_{name}": [line[name] for line in evaluations] for name in SPENT}
         columns |= {name: [line[f"eval_{name}"] for line in evaluations] for name in ("mean", "std")}
-        names = [name for name in (records[0] if records else ()) if name not in SHARED]
+        names = [name for name in dict.fromkeys(name for line in records for name in line) if name not in SHARED]
         names = [name for name in names if not any(isinstance(line.get(name), bool) for line in records)]
         telemetry = {name: _numbers([line.get(name) for line in records], gaps=True) for name in (EPISODES, *names)}
         totals = int(last["iteration"]), int(last["episodes"]), int(last["timesteps"]), float(last["seconds"])

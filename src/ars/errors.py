@@ -13,6 +13,14 @@ class FileError(ArsError):
     """A file or folder is missing, damaged, of the wrong kind, or in use."""
 
 
+class SearchError(ArsError):
+    """The code of a search does not keep the contract of `ars.searches.Search`."""
+
+
+class UnknownSearchError(FileError):
+    """A file is of a search that this version does not have."""
+
+
 class TaskError(ArsError):
     """A task cannot be made, or its environment failed."""
 

@@ -9,7 +9,7 @@ import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,18 @@ def write_atomic(path: Path, content: bytes) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def append_whole(file: BinaryIO, content: bytes) -> None:
+    """Append to an unbuffered file: all of it, or, with an OSError, nothing."""
+    before = file.seek(0, os.SEEK_END)
+    try:
+        while content:  # a disk that is about to be full takes a part of it without an error
+            content = content[file.write(content) :]
+    except OSError:
+        with contextlib.suppress(OSError):
+            file.truncate(before)
+        raise
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

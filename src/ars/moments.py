@@ -40,9 +40,10 @@ class Moments:
         count = self.count + other.count
         safe = np.maximum(count, 1)
         share = (other.count / safe)[..., None]
-        delta = other.mean - self.mean
-        mean = self.mean + delta * share
-        m2 = self.m2 + other.m2 + delta * delta * (self.count[..., None] * share)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is the caller's to notice
+            delta = other.mean - self.mean
+            mean = self.mean + delta * share
+            m2 = self.m2 + other.m2 + delta * delta * (self.count[..., None] * share)
         nothing_here, nothing_there = (self.count == 0)[..., None], (other.count == 0)[..., None]
         mean = np.where(nothing_here, other.mean, np.where(nothing_there, self.mean, mean))
         m2 = np.where(nothing_here, other.m2, np.where(nothing_there, self.m2, m2))

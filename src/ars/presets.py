@@ -4,6 +4,7 @@ They are per robot: `Hopper-v1` (the paper's own definition) and `Hopper-v5` sha
 """
 
 from itertools import product
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from ars.config import Config, shared_settings
@@ -210,9 +211,9 @@ def _ars_preset(
         N = whole_number("N", block["N"], 1, 10**6)
         values["b"] = min(values["b"], N) if top else N
     b, N = block.get("b", values["b"]), block.get("N", values["N"])
-    if variant is not None and not top and isinstance(b, int) and isinstance(N, int) and b < N:
+    if variant is not None and not top and isinstance(b, Integral) and isinstance(N, Integral) and b < N:
         raise SettingError(
-            f"b = {b} < N = {N} needs a variant with top directions (V1-t or V2-t), not {variant}: leave b out, or set "
-            f"it to {N}."
+            f"b = {int(b)} < N = {int(N)} needs a variant with top directions (V1-t or V2-t), not {variant}: "
+            f"leave b out, or set it to {int(N)}."
         )
     return values, wanted.normalise

@@ -71,7 +71,7 @@ class _Lines:
             reward,
             f"{record.episodes} episodes",
             f"{record.timesteps} timesteps",
-            f"{speed or 0:,.0f} steps/s",
+            *([] if speed is None else [f"{speed:,.0f} steps/s"]),
             f"{duration(record.seconds)} elapsed",
         ]
         parts += [time_left(left, self._stop)] if left is not None else []
@@ -103,7 +103,7 @@ class _Live:
             f"iteration {record.iteration}",
             f"{record.episodes} episodes",
             f"{record.timesteps:,} timesteps",
-            f"{speed or 0:,.0f} steps/s",
+            "" if speed is None else f"{speed:,.0f} steps/s",
         )
         latest = f"{self._rewards[-1]:.1f}" if self._rewards else "not evaluated yet"
         best = f"best {self._best:.1f}" if self._rewards else ""

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ars.files import parse_json
 from ars.moments import Moments
 from ars.policy import LinearPolicy
-from ars.searches import Params, Search
+from ars.searches import Params, Search, check_initial
+from ars.versions import versions
 
 FloatArray = NDArray[np.float64]
 
@@ -43,7 +44,9 @@ class State:
 
     @staticmethod
     def initial(search: Search, p: int, n: int) -> "State":
-        return State(0, search.initial((p, n)), Moments.empty(n))  # Alg. 2, line 2
+        params = search.initial((p, n))  # Alg. 2, line 2
+        check_initial(search, params, (p, n))
+        return State(0, params, Moments.empty(n))
 
     @property
     def M(self) -> FloatArray:
@@ -122,6 +125,11 @@ class Record:
             line |= {f"eval_{name}": summary[name] for name in ("mean", "std", "min", "max", "episodes")}
             line["eval_dropped"] = self.evaluation.dropped
         return {name: value if _is_json(value) else None for name, value in line.items()}
+
+
+def policy_task(definition: dict[str, Any]) -> dict[str, Any]:
+    """What a policy file holds about its task."""
+    return {**definition, "versions": versions()}
 
 
 class Observer(Protocol):

@@ -19,19 +19,21 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from ars.config import Config
-from ars.errors import ArsError, FileError, SettingError
-from ars.files import make_folder, one_line, read_json, read_npz, safe_name, write_json, write_npz
+from ars.errors import ArsError, FileError, SettingError, UnknownSearchError
+from ars.files import append_whole, make_folder, one_line, read_json, read_npz, safe_name, write_json, write_npz
 from ars.moments import Moments
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
-from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line
+from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line, policy_task
+from ars.searches import SEARCHES
 from ars.stopping import Stop
-from ars.training import policy_task
 from ars.versions import machine, versions
 
 FORMAT = 2  # of config.json and checkpoint.npz; format 1 is read, and converted when a run is resumed
 SECONDS_BETWEEN_CHECKPOINTS = 0.5  # a kill loses at most this or the current iteration, whichever is longer
 TOLD = "told.jsonl"  # results of ask and tell that are not in a checkpoint yet
+ASKED = "asked"  # the default folder of candidate files
+MEASURED_ELSEWHERE = "measured_elsewhere"  # marks a task that only ask and tell can run
 NAMES = ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.npz")
 PARAM = "param."  # prefix of the names of the search's arrays in checkpoint.npz
 CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
@@ -75,7 +77,7 @@ class Run:
         _refuse_links(path)
         lock = _lock(path)
         try:
-            there = [name for name in NAMES if (path / name).exists()]
+            there = [name for name in (*NAMES, TOLD, ASKED) if (path / name).exists()]
             if there:
                 raise FileError(
                     f"{path} already holds {there[0]} of a run: `ars resume {path}` continues it, "
@@ -106,8 +108,10 @@ class Run:
             run = Run(path, lock, saved, State.initial(saved.config.search, p, n))
             if (path / "checkpoint.npz").exists():
                 run._load()
-            elif (path / "records.jsonl").exists() or saved.config.start:
+            elif (path / "records.jsonl").exists():
                 raise FileError(f"{path} has lost its checkpoint.npz: this run cannot be continued.")
+            elif saved.config.start:  # the policy that it starts from was not saved yet
+                raise FileError(f"{path} was killed before it began: remove it, and start again.")
             if mend:
                 run.mend()
             return run
@@ -136,14 +140,17 @@ class Run:
             },
         )
 
-    def begin_session(self, stop: Stop) -> None:
-        """Record that this process continues the run: its stopping rules, machine and versions, in today's format."""
+    def set_stop(self, stop: Stop) -> None:
+        """Replace the stopping rules."""
         self.stop = stop
+        self._write_config()
+
+    def begin_session(self) -> None:
+        """Record that this process continues the run, with its machine and versions."""
         session = this_session(self.state.j)
         if _without_iteration(session) != _without_iteration(self.sessions[-1]):
             self.sessions = [*self.sessions, session][-MOST_SESSIONS:]
-        self._write_config()
-        self.save()
+            self._write_config()
 
     # -- iterations -----------------------------------------------------------------------------------------------
 
@@ -165,10 +172,8 @@ class Run:
     def _write_line(self, line: str) -> None:
         if self._file is None:
             self._file = self._records()
-        content = line.encode() + b"\n"
         try:
-            while content:  # a nearly full disk may accept only a part, without an error
-                content = content[self._file.write(content) :]
+            append_whole(self._file, line.encode() + b"\n")
         except OSError as error:
             raise self._cannot_write(error) from error
 
@@ -250,6 +255,8 @@ class Run:
         if version == FORMAT and _single(arrays, "run", "U") != run_identity(self.config, self.definition):
             raise FileError(f"{path} is from another run than its config.json: this run cannot be continued.")
         n, p = self.definition["n"], self.definition["p"]
+        if version == 1 and set(self.state.params) != {"M"}:
+            raise ValueError("format 1 has no search other than ars")
         params = {name: arrays[f"{PARAM}{name}" if version == FORMAT else name] for name in self.state.params}
         for name, expected in self.state.params.items():
             array = params[name]
@@ -297,6 +304,8 @@ class Run:
         itself, and later lines do not count."""
         path, left = self.path / "records.jsonl", size
         digest = _Digest()
+        if (size > 0) != (self.state.j > 1):
+            raise ValueError("records_size does not fit its iterations")
         if not size:
             return
         try:
@@ -435,13 +444,18 @@ def read_config(path: Path) -> SavedConfig:
         if not all(type(definition[name]) is int and definition[name] > 0 for name in ("n", "p")):
             raise ValueError("n and p of the task are not sizes")
         _check_size(definition)
+        search = saved["config"].get("search", {"name": "ars"}).get("name")
+        if isinstance(search, str) and search.isidentifier() and search not in SEARCHES:
+            raise UnknownSearchError(f"{file} is of the search {search}: this ars has {', '.join(SEARCHES)}.")
         config = (Config.from_format_1 if version == 1 else Config.from_dict)(saved["config"])
         stop = Stop(**saved["stop"])
         check_table_size(config.table_size, definition["p"], definition["n"])
         old = [{"iteration": 0, "machine": "unknown", "versions": saved.get("versions")}]
         sessions = [_session(session) for session in (old if version == 1 else saved["sessions"])]
         then, now = sessions[-1]["versions"], versions()
-    except (ArsError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
+    except UnknownSearchError:
+        raise
+    except (ArsError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise FileError(f"{file} is damaged: {one_line(error)}") from error
     notes = [
         f"{name} was {then[name]} and is {now.get(name)} now: the bits may differ from an uninterrupted run."
@@ -494,15 +508,15 @@ def _single(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> Any:
 
 def _refuse_links(path: Path) -> None:
     """Refuse links: a folder from someone else could redirect our writes to any file."""
-    for name in (*NAMES, TOLD, ".lock"):
+    for name in (*NAMES, TOLD, ASKED, ".lock"):
         file = path / name
-        if file.is_symlink() or (file.exists() and not file.is_file()):
+        if file.is_symlink() or (file.exists() and not (file.is_dir() if name == ASKED else file.is_file())):
             raise FileError(f"{file} is not a plain file: a run keeps its files in its own folder.")
 
 
 def _clear_leftovers(path: Path) -> None:
     """Delete temporary files of writes that were killed."""
-    for name in NAMES:
+    for name in (*NAMES, TOLD):
         for leftover in path.glob(f".{name}.*.tmp"):
             try:
                 leftover.unlink(missing_ok=True)

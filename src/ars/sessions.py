@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ars.config import LARGEST_EVALUATION, LARGEST_SEED, Config
+from ars.config import LARGEST_EVALUATION, Config
 from ars.errors import SettingError, TaskError
 from ars.executors import Executor, make_executor
 from ars.noise import Stream, check_table_size
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
-from ars.runs import Run
+from ars.runs import MEASURED_ELSEWHERE, Run
 from ars.searches import Search
-from ars.settings import whole_number
+from ars.settings import LARGEST_SEED, whole_number
 from ars.stopping import Stop
 from ars.tasks import factory, make, measure_of
 from ars.tasks.user_code import confirmed
@@ -57,6 +57,8 @@ class Session:
             stack.callback(self.close_executor)
             if self.already():
                 return
+            if self.run:
+                self.run.begin_session()
             for record in iterate(
                 self.config, self.state, self.executor, self.definition, measure=self.measure, seconds=self.seconds
             ):
@@ -128,6 +130,8 @@ def resume_session(
         run = Run.open(Path(out), mend=False)
         on_failure.callback(run.release)
         name = run.config.task
+        if run.definition.get(MEASURED_ELSEWHERE):
+            raise TaskError(f"{name} is measured elsewhere: continue this run with `ars ask {run.path}`.")
         if confirmed(name, task, "This run") != name:
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
         with closing(make(name)) as made:
@@ -136,7 +140,8 @@ def resume_session(
         executor, close = _executor(name, workers, executor, address)
         on_failure.callback(close)
         run.mend()
-        run.begin_session(stop or run.stop)
+        if stop:
+            run.set_stop(stop)
         on_failure.pop_all()
     best = run.best.mean if run.best else None
     return Session(
@@ -199,6 +204,8 @@ def evaluate(
     policy: LinearPolicy, task: str | None = None, *, episodes: int = 100, seed: int = 0, workers: int = 1
 ) -> Evaluation:
     """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon."""
+    if task is None and policy.task.get(MEASURED_ELSEWHERE):
+        raise TaskError(f"{policy.task.get('name')!r:.100} is measured elsewhere: name a task to evaluate it on.")
     name = confirmed(policy.task.get("name"), task, "This policy")
     episodes = whole_number("episodes", episodes, 1, LARGEST_EVALUATION)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)

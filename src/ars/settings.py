@@ -9,6 +9,8 @@ from typing import Any
 
 from ars.errors import SettingError
 
+LARGEST_SEED = 2**64 - 1
+
 
 def setting(
     default: Any = MISSING,

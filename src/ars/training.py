@@ -3,6 +3,7 @@
 `iterate` is the loop itself. sessions.py adds presets, workers, stopping rules and the run folder.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from ars.config import Config
-from ars.errors import DivergedError
+from ars.errors import DivergedError, SearchError
 from ars.executors import Batch, Executor, Rollouts
 from ars.noise import Directions, Stream
 from ars.policy import LinearPolicy
-from ars.records import SHARED, Evaluation, Record, State
-from ars.searches import Telemetry, search_settings
+from ars.records import SHARED, Evaluation, Record, State, policy_task
+from ars.searches import Telemetry, check_size, check_step, search_settings
 from ars.settings import own_fields
-from ars.versions import versions
 
 
 def training_batch(config: Config, state: State) -> Batch:
@@ -25,7 +25,7 @@ def training_batch(config: Config, state: State) -> Batch:
     search = config.search
     return Batch(
         policy=state.policy(normalised=config.normalise, task={}), search=search, params=state.params,
-        size=search.size(state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
+        size=check_size(search, state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
         H=config.H, shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
         table_size=config.table_size,
     )  # fmt: skip
@@ -39,7 +39,7 @@ def evaluation_batch(policy: LinearPolicy, *, episodes: int, H: int, seed: int, 
 def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Telemetry]:
     """state → state' from the rollouts.  # Alg. 1, lines 6 and 7; Alg. 2, lines 6 to 9"""
     rewards = rollouts.rewards
-    if not finite(rewards).any():
+    if not rollouts.finite.any():
         raise DivergedError(
             f"In iteration {state.j + 1} none of the {len(rewards)} directions of {config.task} gave finite rewards: "
             f"{_advice(config)}."
@@ -47,18 +47,15 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Tel
     p, n = state.M.shape
     deltas = Directions(config.seed, state.j, len(rewards), (p, n), table_size=config.table_size)
     params, telemetry = config.search.step(state.params, deltas, rewards)
-    if not telemetry.keys().isdisjoint(SHARED):
-        raise ValueError(f"the search's telemetry uses names that records reserve: {sorted(telemetry)}")
-    if not all(np.isfinite(array).all() for array in (*params.values(), np.array(list(telemetry.values()), float))):
-        raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
+    check_step(config.search, state.params, params, telemetry)
+    if taken := set(SHARED) & telemetry.keys():
+        raise SearchError(f"{config.label} reports {min(taken)}, which is a column that all records have.")
     moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8
+    numbers = *params.values(), moments.mean, moments.m2
+    if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
+        raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
     episodes, timesteps = state.episodes + rollouts.steps.size, state.timesteps + int(rollouts.steps.sum())
     return State(state.j + 1, params, moments, episodes, timesteps), telemetry
-
-
-def finite(rewards: Any) -> Any:
-    """Which directions count: those with only finite rollouts.  # D3"""
-    return np.isfinite(rewards).all(axis=1)
 
 
 def _advice(config: Config) -> str:
@@ -80,23 +77,18 @@ def is_evaluated(config: Config, j: int) -> bool:
     return bool(config.eval_every) and j % config.eval_every == 0
 
 
-def evaluate_state(config: Config, state: State, H: int, policy: LinearPolicy) -> Batch:
+def state_evaluation(config: Config, state: State, H: int, policy: LinearPolicy) -> Batch:
     """The evaluation of a state within a run."""
     return evaluation_batch(
         policy, episodes=config.eval_episodes, H=H, seed=config.seed, j=state.j, stream=Stream.EVALUATION
     )
 
 
-def policy_task(definition: dict[str, Any]) -> dict[str, Any]:
-    """What a policy file stores about its task."""
-    return {**definition, "versions": versions()}
-
-
 def make_record(
     config: Config, definition: dict[str, Any], state: State, telemetry: Telemetry, rollouts: Rollouts, **more: Any
 ) -> Record:
     """The record of the iteration that led to `state`; `more` are its times, evaluation and so on."""
-    there = finite(rollouts.rewards)
+    there = rollouts.finite
     rewards = rollouts.rewards[there]
     wire = rollouts.wire or (None, None)
     more.setdefault("policy", state.policy(normalised=config.normalise, task=policy_task(definition)))
@@ -127,7 +119,7 @@ def iterate(
         policy = state.policy(normalised=config.normalise, task=policy_task(definition))
         evaluation = None
         if is_evaluated(config, state.j):
-            evaluation = evaluated(executor.run(evaluate_state(config, state, definition["H"], policy)))
+            evaluation = evaluated(executor.run(state_evaluation(config, state, definition["H"], policy)))
         now = clock()
         yield make_record(
             config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation,

@@ -19,7 +19,7 @@ from ars.policy import LinearPolicy
 from ars.records import State
 from ars.settings import whole_number
 
-DEFAULT_WEIGHT = 10_000  # states; one iteration of HalfCheetah has 16 000
+DEFAULT_WEIGHT = 2**14  # states; one iteration of HalfCheetah has 16 000. A power of two keeps the bits of sigma
 LARGEST_WEIGHT = 10**12
 
 
@@ -53,8 +53,11 @@ class WarmStart:
             return replace(state, params={**state.params, "M": policy.W})
         moments = state.moments
         if self.weight:
-            Sigma_diag = np.where(np.isinf(policy.sigma), 0.0, np.square(policy.sigma))
+            with np.errstate(over="ignore"):
+                Sigma_diag = np.where(np.isinf(policy.sigma), 0.0, np.square(policy.sigma))
             moments = Moments(np.asarray(self.weight, dtype=np.int64), policy.mu, self.weight * Sigma_diag)
+            if not np.isfinite(moments.m2).all():
+                raise SettingError("The policy to start from has too large a sigma: give start_weight = 0.")
         return replace(state, params={**state.params, "M": policy.M}, moments=moments)
 
 

@@ -120,12 +120,12 @@ def test_any_values_in_their_places(case: Case, data: st.DataObject) -> None:
 
 # -- files of others -------------------------------------------------------------------------------------------------
 
-if FIGURES is not None:  # `make test` runs tests/test_imports.py by itself
+if FIGURES is not None:  # `make test` runs tests/interop/test_imports.py by itself
 
     def test_damaged_imports(figure: Callable[..., None]) -> None:
-        """The fuzz of tests/test_imports.py, at length."""
+        """The fuzz of tests/interop/test_imports.py, at length."""
         cases = 2000
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_imports.py"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "interop/test_imports.py"]
         result = subprocess.run(
             command, cwd=HERE.parent, env=os.environ | {"ARS_FUZZ_CASES": str(cases)}, capture_output=True, text=True,
             timeout=900,

@@ -58,7 +58,7 @@ def rows(figures: dict[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
         ("SIGKILLs before and within each step on disk", f"{steps['kills']} at {steps['steps']} steps", "test_kills"),
         ("disk faults: full, for a moment, read-only, broken", str(total(figures, "disk_", "faults")), "test_disk"),
         ("damaged policies, checkpoints, configurations, records", f"{read}", "test_damage"),
-        ("damaged files to import", str(total(figures, "imports")), "tests/test_imports"),
+        ("damaged files to import", str(total(figures, "imports")), "tests/interop/test_imports"),
         ("the slowest of the generated cases", f"{slowest:.2f} s", "test_damage"),
         ("peak memory over the generated cases", f"{peak:.0f} MB", "test_damage"),
         ("peak memory over files made to fill it", f"{most(figures, 'bomb_', 'peak_MB'):.0f} MB", "test_damage"),

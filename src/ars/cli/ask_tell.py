@@ -37,12 +37,13 @@ def ask(
 
     They are written to FOLDER/asked, with a list in asked.json. If FOLDER is not a run yet, a new run is created there.
     """
-    from ars.ask_tell import ASKED, AskTell
+    from ars.ask_tell import AskTell
     from ars.files import read_json
+    from ars.runs import ASKED
 
     begun = (folder / "config.json").exists()
     given = settings.given()
-    if begun and (task is not None or n is not None or p is not None or start is not None or given):
+    if begun and (given or any(flag is not None for flag in (task, n, p, start, start_weight))):
         raise SettingError(f"{folder} is a run, whose settings cannot be changed: give `ars ask` only the folder.")
     if not begun and task is None:
         raise SettingError(f"{folder} is not a run yet: start one with --task, and --n and --p for your own robot.")

@@ -67,6 +67,11 @@ class Rollouts:
     moments: Moments
     wire: tuple[int, int] | None = None
 
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """Which directions count: those whose rollouts were all finite.  # D3"""
+        return np.asarray(np.isfinite(self.rewards).all(axis=1))
+
 
 def run_one(task: Task, batch: Batch, k: int, sign: int) -> Rollout:
     """One rollout of a batch; its result does not depend on where and when it runs."""

@@ -9,11 +9,10 @@ import numpy as np
 from ars.curves import Curve
 from ars.errors import ArsError
 from ars.executors import Batch, run_one
-from ars.experiments.run_specs import RunSpec
+from ars.experiments.run_specs import RunSpec, first_episodes
 from ars.noise import Stream
 from ars.policy import LinearPolicy
 from ars.presets import robot_of
-from ars.searches.ars import ARS
 from ars.tasks import make
 from ars.workers import run_many
 
@@ -26,15 +25,12 @@ def seconds_per_episode(task: str) -> float:
     """Seconds for an episode to the horizon on one core, for a robot that hardly moves; one that runs costs a little
     more, and one that falls early less."""
     with suppress(ArsError), closing(make(task)) as made:
-        search = ARS(nu=0.01)
-        params = search.initial((made.p, made.n))
-        policy = LinearPolicy(params["M"], np.zeros(made.n), np.ones(made.n))
-        batch = Batch(policy=policy, search=search, params=params, size=1, signs=(1,), stream=Stream.TEST, seed=0, j=0,
-                      H=made.H, gather=True)  # fmt: skip
-        run_one(made, batch, 0, 1)  # compiles
+        policy = LinearPolicy(np.zeros((made.p, made.n)), np.zeros(made.n), np.ones(made.n))
+        batch = Batch(policy=policy, size=1, stream=Stream.TEST, seed=0, j=0, H=made.H, gather=True)
+        run_one(made, batch, 0, 0)  # compiles
         steps, started, k = 0, time.perf_counter(), 0
         while time.perf_counter() - started < SECONDS:
-            steps += run_one(made, batch, k, 1).steps
+            steps += run_one(made, batch, k, 0).steps
             k += 1
         return (time.perf_counter() - started) / max(steps, 1) * made.H
     return FAILING
@@ -48,7 +44,7 @@ def costs(specs: Iterable[RunSpec]) -> dict[RunSpec, float]:
         if spec.task not in speeds:
             speeds[spec.task] = seconds_per_episode(spec.task) if robot_of(spec.task) else _measure_apart(spec.task)
         config = spec.config
-        iterations = -(-spec.episodes // spec.episodes_per_iteration)
+        iterations = -(-spec.episodes // first_episodes(config))
         evaluations = iterations // config.eval_every if config.eval_every else 0
         seconds[spec] = (spec.episodes + evaluations * config.eval_episodes) * speeds[spec.task]
     return seconds

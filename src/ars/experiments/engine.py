@@ -17,6 +17,7 @@ from ars.errors import ArsError, DivergedError, FileError, WorkerError
 from ars.experiments.run_specs import RunSpec
 from ars.files import make_folder, one_line
 from ars.run_files import last_record
+from ars.runs import read_config
 from ars.workers import run_many
 
 
@@ -106,13 +107,13 @@ def run(job: Job) -> str:
     try:
         _take_over(job)
         if (job.folder / "config.json").exists():
+            if read_config(job.folder).config != spec.config:
+                return f"{job.folder} holds a run with other settings: remove it, or choose another folder."
             session = resume_session(job.folder, workers=1, stop=spec.stop, task=spec.task)
         else:
             session = new_session(spec.task, spec.settings(), workers=1, stop=spec.stop, out=job.folder)
         status = None
         with closing(session.records()) as records:  # closing it after an interruption saves the run
-            if session.config != spec.config:
-                return f"{job.folder} holds a run with other settings: remove it, or choose another folder."
             try:
                 for _ in records:
                     pass

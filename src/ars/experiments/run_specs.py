@@ -61,12 +61,6 @@ class RunSpec:
         return identity(search_name(config.search), config.task, config.seed, curve_settings(config))
 
     @property
-    def episodes_per_iteration(self) -> int:
-        """Training rollouts of the first iteration."""
-        search = self.config.search
-        return len(search.signs) * search.size(search.initial((1, 1)))
-
-    @property
     def stop(self) -> Stop:
         return Stop(episodes=self.episodes, until=self.until)
 
@@ -96,7 +90,7 @@ def run_spec(
     episodes: int | None = None, until: float | None = None, **settings: Any,
 ) -> RunSpec:  # fmt: skip
     """A run by the paper's protocol: the task's preset, overridden by `settings`, up to the task's cap."""
-    H, shift = task_defaults(task)
+    H, shift, _ = task_defaults(task)
     config = make_config(
         task, search=search, variant=variant, seed=seed,
         **{"H": H, "shift": shift, "eval_every": EVAL_EVERY, "eval_episodes": EVAL_EPISODES, **settings},
@@ -126,10 +120,16 @@ def choose_curves(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Cur
     return [curve for run, one in wanted.items() for curve in fullest(there.get(run, ()), one.met_by)]
 
 
+def first_episodes(config: Config) -> int:
+    """Training rollouts of the first iteration, which only the search knows."""
+    _, _, shape = task_defaults(config.task)
+    return len(config.search.signs) * config.search.size(config.search.initial(shape))
+
+
 @cache
-def task_defaults(task: str) -> tuple[int, float]:
-    """H and the survival bonus of a task."""
+def task_defaults(task: str) -> tuple[int, float, tuple[int, int]]:
+    """H, the survival bonus and the shape (p, n) of M of a task."""
     from ars.tasks import make
 
     with closing(make(task)) as made:
-        return made.H, made.survival_bonus
+        return made.H, made.survival_bonus, (made.p, made.n)

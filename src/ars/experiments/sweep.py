@@ -18,14 +18,14 @@ from ars.config import Config, shared_settings
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
 from ars.experiments.engine import Job, Outcome
-from ars.experiments.run_specs import CAPS, RunSpec, choose_curves, run_spec
+from ars.experiments.run_specs import CAPS, RunSpec, choose_curves, first_episodes, run_spec
 from ars.files import safe_name, write_atomic
 from ars.presets import grid, paper_robot, robot_of
 from ars.presets import threshold as paper_threshold
 from ars.searches import DEFAULT, search_class, search_settings
 from ars.settings import finite_number, own_fields, whole_number
 
-Run = Callable[[Sequence[Job]], list[Outcome]]  # runs what is not done yet
+RunJobs = Callable[[Sequence[Job]], list[Outcome]]  # runs what is not done yet
 NOT_VARIED = ("seed", "eval_every", "eval_episodes", "noise", "table_size", "normalise")
 
 
@@ -59,7 +59,7 @@ def points(
             kind, example = ("numbers", "0.01,0.02") if known[name] is float else ("whole numbers", "4,8")
             raise SettingError(f"grid = {axis!r} must list {kind}, for example {name}={example}.") from error
     every = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
-    if {"N", "b"} <= values.keys():  # only valid combinations, as in the paper's grids
+    if search == DEFAULT and {"N", "b"} <= values.keys():  # only valid combinations, as in the paper's grids
         every = [point for point in every if point["b"] <= point["N"]] or every
     return every
 
@@ -127,7 +127,7 @@ def make_sweep(
     folder = out or Path("runs") / f"sweep-{safe_name(task)}"
     made = Sweep(task, seeds, every, given, cap, goal, until_threshold, folder)
     for spec in made.specs():  # report an invalid point before anything runs
-        least = spec.episodes_per_iteration * spec.config.eval_every
+        least = first_episodes(spec.config) * spec.config.eval_every
         if cap < least:
             raise SettingError(
                 f"episodes = {cap} ends before the first evaluation of {spec.name}, which needs {least}."
@@ -202,7 +202,7 @@ class Result:
     problems: Sequence[str] = field(default=())
 
 
-def run_sweep(sweep: Sweep, run: Run, *, name: str = "sweep.csv") -> Result:
+def run_sweep(sweep: Sweep, run: RunJobs, *, name: str = "sweep.csv") -> Result:
     """Run what is missing, and write the table of points into the sweep's folder."""
     outcomes = run(sweep.jobs())
     curves, problems = sweep.results()

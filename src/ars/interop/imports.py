@@ -69,8 +69,8 @@ def import_policy(path: Path, task: str | None, *, statistics: str | Path | None
     p, n = foreign.M.shape
     if task is None:
         raise SettingError(f"{path} does not name the task of its {p} × {n} policy: name it with --task.")
+    from ars.records import policy_task
     from ars.tasks import make
-    from ars.training import policy_task
 
     with closing(make(task)) as made:
         if (p, n) != (made.p, made.n):

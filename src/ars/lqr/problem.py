@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ars.config import LARGEST_SEED
 from ars.errors import FileError, SettingError
 from ars.files import read_json, write_json
 from ars.lqr.streams import LqrStream, draw
-from ars.settings import whole_number
+from ars.settings import LARGEST_SEED, whole_number
 
 FloatArray = NDArray[np.float64]
 

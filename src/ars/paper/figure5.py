@@ -14,8 +14,8 @@ def is_there(out: Path) -> bool:
 
 def compare(out: Path) -> None:
     """Run the comparison on all cores, or continue an interrupted one."""
-    from ars.executors import cores
     from ars.experiments.lqr import comparison
+    from ars.workers import cores
 
     comparison.compare(out=out / "lqr", trials=TRIALS, budget=BUDGET, seed=SEED, workers=cores())
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from ars.errors import SettingError
+from ars.errors import SearchError, SettingError
 from ars.settings import own_fields, shown
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ SEARCHES = {
     "ars": "ars:ARS",
 }
 DEFAULT = "ars"
+RESERVED = ("name", "search", "variant", "task", "start", "normalise", "H", "shift", "seed", "eval_every",
+            "eval_episodes", "noise", "table_size", "stats_every")  # fmt: skip
 
 
 class Search(Protocol):
@@ -54,13 +56,26 @@ class Search(Protocol):
         """Its usual name, for titles and names of runs: V2-t."""
 
 
-@cache
 def search_class(name: str) -> Any:
     """The class registered under a name."""
     if not isinstance(name, str) or name not in SEARCHES:
         raise SettingError(f"search = {shown(name)} is unknown: choose {' or '.join(SEARCHES)}.")
+    return _load(name)
+
+
+@cache
+def _load(name: str) -> Any:
+    """A registered class, its settings checked once: what flags, files and run names derive from them must work."""
     module, _, attribute = SEARCHES[name].partition(":")
-    return getattr(import_module(f"ars.searches.{module}"), attribute)
+    cls = getattr(import_module(f"ars.searches.{module}"), attribute)
+    for f in own_fields(cls):
+        if f.type not in (int, float, bool, str):
+            raise SearchError(f"{attribute}.{f.name} must be an int, float, bool or str, not {shown(f.type)}.")
+        if f.type is int and f.metadata["least"] is None:
+            raise SearchError(f"{attribute}.{f.name} needs the least value that it may have.")
+        if f.name in RESERVED:
+            raise SearchError(f"{attribute}.{f.name} has a name that the configuration needs.")
+    return cls
 
 
 def search_name(search: Search) -> str:
@@ -86,3 +101,38 @@ def make_search(name: str, settings: Mapping[str, Any]) -> Search:
         raise SettingError(f"missing or unknown setting of the search {name}: {shown(odd[0])}.")
     search: Search = cls(**settings)
     return search
+
+
+# -- what a search returns: a mistake in its code is named at once, not when its checkpoint cannot be read -------------
+
+
+def check_initial(search: Search, params: Params, shape: tuple[int, int]) -> None:
+    _check_params(search, params, {**{name: array.shape for name, array in params.items()}, "M": shape})
+
+
+def check_size(search: Search, params: Params) -> int:
+    """The directions of the next iteration."""
+    size = search.size(params)
+    if type(size) is not int or size < 1:
+        raise SearchError(f"{type(search).__name__}.size returned {shown(size)}, which is not a number of directions.")
+    return size
+
+
+def check_step(search: Search, before: Params, after: Params, telemetry: Telemetry) -> None:
+    _check_params(search, after, {name: array.shape for name, array in before.items()}, finite=False)
+    for name, value in telemetry.items():
+        if not isinstance(value, bool | int | float):
+            raise SearchError(f"{type(search).__name__}.step returned {name} = {shown(value)}: telemetry is a float.")
+
+
+def _check_params(
+    search: Search, params: Params, shapes: Mapping[str, tuple[int, ...]], *, finite: bool = True
+) -> None:
+    import numpy as np
+
+    for name in shapes.keys() | params.keys():
+        array = params.get(name)
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shapes.get(name):
+            raise SearchError(f"{type(search).__name__} has no float64 array {name} of shape {shapes.get(name)}.")
+        if finite and not np.isfinite(array).all():
+            raise SearchError(f"{type(search).__name__}.initial returned {name} with numbers that are not finite.")

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
-from ars.config import LARGEST_SEED
 from ars.errors import ArsError, SettingError
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
-from ars.settings import whole_number
+from ars.settings import LARGEST_SEED, whole_number
 from ars.tasks import Rollout, locomotion
 from ars.tasks.gymnasium import GymnasiumTask, make_env
 from ars.tasks.user_code import confirmed

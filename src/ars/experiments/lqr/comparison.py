@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.config import LARGEST_SEED
 from ars.errors import ArsError, FileError, WorkerError
 from ars.experiments.lqr import report
 from ars.experiments.lqr.lspi import Lspi, initial_controller
@@ -26,7 +25,7 @@ from ars.experiments.lqr.statistics import Result
 from ars.files import make_folder, one_line, read_bytes, read_json, write_json
 from ars.lqr.problem import Problem
 from ars.lqr.streams import trial_seed
-from ars.settings import whole_number
+from ars.settings import LARGEST_SEED, whole_number
 from ars.workers import run_many
 
 FloatArray = NDArray[np.float64]
