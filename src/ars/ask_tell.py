@@ -210,7 +210,7 @@ class AskTell:
             new[key] = _rollout(key, result, batch)
         together = self._told | new
         if batch.search is not None and self._is_complete(batch, together):
-            update(self.config, self.state, self._assemble(batch, together))  # or DivergedError, and none is taken
+            update(self.config, self.state, self._assemble(batch, together))  # DivergedError: none is taken
         self._append(new)
         self._told = together
         return self._advance()

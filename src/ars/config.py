@@ -43,7 +43,7 @@ class Config:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        search_name(self.search)  # is it one?
+        search_name(self.search)  # raises an error if it is not registered
         if not isinstance(self.task, str) or not self.task.isprintable():
             raise SettingError(f"task = {shown(self.task)} is not a name.")
         check_settings(self)

@@ -14,11 +14,11 @@ class FileError(ArsError):
 
 
 class SearchError(ArsError):
-    """The code of a search does not keep the contract of `ars.searches.Search`."""
+    """The code of a search violates the contract of `ars.searches.Search`."""
 
 
 class UnknownSearchError(FileError):
-    """A file is of a search that this version does not have."""
+    """A file uses a search that this version does not have."""
 
 
 class TaskError(ArsError):

@@ -61,10 +61,10 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def append_whole(file: BinaryIO, content: bytes) -> None:
-    """Append to an unbuffered file: all of it, or, with an OSError, nothing."""
+    """Append all of `content` to an unbuffered file, or raise OSError and append nothing."""
     before = file.seek(0, os.SEEK_END)
     try:
-        while content:  # a disk that is about to be full takes a part of it without an error
+        while content:  # a nearly full disk may accept only a part, without an error
             content = content[file.write(content) :]
     except OSError:
         with contextlib.suppress(OSError):

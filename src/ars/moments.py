@@ -40,7 +40,7 @@ class Moments:
         count = self.count + other.count
         safe = np.maximum(count, 1)
         share = (other.count / safe)[..., None]
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is the caller's to notice
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller checks for values that are not finite
             delta = other.mean - self.mean
             mean = self.mean + delta * share
             m2 = self.m2 + other.m2 + delta * delta * (self.count[..., None] * share)

@@ -128,7 +128,7 @@ class Record:
 
 
 def policy_task(definition: dict[str, Any]) -> dict[str, Any]:
-    """What a policy file holds about its task."""
+    """What a policy file stores about its task."""
     return {**definition, "versions": versions()}
 
 

@@ -110,8 +110,8 @@ class Run:
                 run._load()
             elif (path / "records.jsonl").exists():
                 raise FileError(f"{path} has lost its checkpoint.npz: this run cannot be continued.")
-            elif saved.config.start:  # the policy that it starts from was not saved yet
-                raise FileError(f"{path} was killed before it began: remove it, and start again.")
+            elif saved.config.start:  # the policy that it starts from had not been saved
+                raise FileError(f"{path} was killed before it began: remove it and start again.")
             if mend:
                 run.mend()
             return run

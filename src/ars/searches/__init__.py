@@ -65,7 +65,7 @@ def search_class(name: str) -> Any:
 
 @cache
 def _load(name: str) -> Any:
-    """A registered class, its settings checked once: what flags, files and run names derive from them must work."""
+    """A registered class; its settings are checked once, because flags, files and run names are derived from them."""
     module, _, attribute = SEARCHES[name].partition(":")
     cls = getattr(import_module(f"ars.searches.{module}"), attribute)
     for f in own_fields(cls):
@@ -103,7 +103,7 @@ def make_search(name: str, settings: Mapping[str, Any]) -> Search:
     return search
 
 
-# -- what a search returns: a mistake in its code is named at once, not when its checkpoint cannot be read -------------
+# -- checks of what a search returns: errors in its code are reported at once, not when a checkpoint cannot be read ----
 
 
 def check_initial(search: Search, params: Params, shape: tuple[int, int]) -> None:
