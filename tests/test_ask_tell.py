@@ -183,7 +183,7 @@ def test_a_robot_of_ones_own_needs_no_task(robot: AskTell, tmp_path: Path) -> No
         ({"states": [["1", "2", "3"], [1, 2, 3]]}, "states"),
         ({"key": "i0-k0-plus"}, "is not the key"),
         ({"extra": 1}, "extra"),
-        ({"moments": {"count": 2, "mean": [0] * 3, "m2": [1] * 3}}, "states that the policy acted on, or their"),
+        ({"moments": {"count": 2, "mean": [0] * 3, "m2": [1] * 3}}, "either states or moments of the states"),
     ],
     ids=str,
 )
