@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ars.files import parse_json
 from ars.moments import Moments
 from ars.policy import LinearPolicy
-from ars.searches import Params, Search, check_initial
+from ars.searches import Params, Search, initial_params
 from ars.versions import versions
 
 FloatArray = NDArray[np.float64]
@@ -44,9 +44,7 @@ class State:
 
     @staticmethod
     def initial(search: Search, p: int, n: int) -> "State":
-        params = search.initial((p, n))  # Alg. 2, line 2
-        check_initial(search, params, (p, n))
-        return State(0, params, Moments.empty(n))
+        return State(0, initial_params(search, (p, n)), Moments.empty(n))  # Alg. 2, line 2
 
     @property
     def M(self) -> FloatArray:

@@ -16,7 +16,7 @@ from ars.executors import Batch, Executor, Rollouts
 from ars.noise import Directions, Stream
 from ars.policy import LinearPolicy
 from ars.records import SHARED, Evaluation, Record, State, policy_task
-from ars.searches import Telemetry, check_size, check_step, search_settings
+from ars.searches import Telemetry, next_params, next_size, search_settings
 from ars.settings import own_fields
 
 
@@ -25,7 +25,7 @@ def training_batch(config: Config, state: State) -> Batch:
     search = config.search
     return Batch(
         policy=state.policy(normalised=config.normalise, task={}), search=search, params=state.params,
-        size=check_size(search, state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
+        size=next_size(search, state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
         H=config.H, shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
         table_size=config.table_size,
     )  # fmt: skip
@@ -46,8 +46,7 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Tel
         )
     p, n = state.M.shape
     deltas = Directions(config.seed, state.j, len(rewards), (p, n), table_size=config.table_size)
-    params, telemetry = config.search.step(state.params, deltas, rewards)
-    check_step(config.search, state.params, params, telemetry)
+    params, telemetry = next_params(config.search, state.params, deltas, rewards)
     if taken := set(SHARED) & telemetry.keys():
         raise SearchError(f"{config.label} reports {min(taken)}, which is a column that all records have.")
     moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8

@@ -66,7 +66,7 @@ def test_a_fault_at_every_step_on_disk(
 
 
 def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
-    """The kernel's own refusal, with the half line that it leaves: no root and no injection needed."""
+    """The kernel's own refusal in the middle of a line, of which nothing is left: no root and no injection needed."""
     out = tmp_path / "run"
     words = ("--task", DRIFT, "--quiet", "--workers", "1")
 
@@ -76,8 +76,8 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
     settings = (*flags(SETTINGS), "--iterations", "500", "--quiet", "--workers", "1")
     said = refused("train", DRIFT, "--out", str(out), *settings, cwd=tmp_path, preexec_fn=limit)
     assert said == f"ars: Cannot write {out}/records.jsonl: File too large.\n"
-    assert (out / "records.jsonl").stat().st_size == 20_001
-    assert not (out / "records.jsonl").read_bytes().endswith(b"\n")
+    assert 19_000 < (out / "records.jsonl").stat().st_size < 20_001
+    assert (out / "records.jsonl").read_bytes().endswith(b"\n")
     with Run.open(out, mend=False) as run:
         done = run.state.j
     assert done > 20

@@ -103,36 +103,44 @@ def make_search(name: str, settings: Mapping[str, Any]) -> Search:
     return search
 
 
-# -- checks of what a search returns: errors in its code are reported at once, not when a checkpoint cannot be read ----
+# -- what a search returns: a mistake in its code is reported at once, not when a checkpoint cannot be read ------------
 
 
-def check_initial(search: Search, params: Params, shape: tuple[int, int]) -> None:
-    _check_params(search, params, {**{name: array.shape for name, array in params.items()}, "M": shape})
+def initial_params(search: Search, shape: tuple[int, int]) -> Params:
+    """The parameters that a training starts from."""
+    params = search.initial(shape)
+    shapes = {**{name: getattr(array, "shape", None) for name, array in params.items()}, "M": shape}
+    checked = _checked(search, params, shapes)
+    if odd := [name for name, array in checked.items() if not bool((abs(array) < float("inf")).all())]:
+        raise SearchError(f"{type(search).__name__}.initial returned {odd[0]} with values that are not finite.")
+    return checked
 
 
-def check_size(search: Search, params: Params) -> int:
-    """The directions of the next iteration."""
+def next_size(search: Search, params: Params) -> int:
+    """The number of directions of the next iteration."""
     size = search.size(params)
     if type(size) is not int or size < 1:
         raise SearchError(f"{type(search).__name__}.size returned {shown(size)}, which is not a number of directions.")
     return size
 
 
-def check_step(search: Search, before: Params, after: Params, telemetry: Telemetry) -> None:
-    _check_params(search, after, {name: array.shape for name, array in before.items()}, finite=False)
+def next_params(
+    search: Search, params: Params, deltas: "Sequence[FloatArray]", rewards: "FloatArray"
+) -> tuple[Params, Telemetry]:
+    """One step: the parameters keep their names and shapes, and telemetry consists of numbers."""
+    after, telemetry = search.step(params, deltas, rewards)
     for name, value in telemetry.items():
         if not isinstance(value, bool | int | float):
             raise SearchError(f"{type(search).__name__}.step returned {name} = {shown(value)}: telemetry is a float.")
+    return _checked(search, after, {name: array.shape for name, array in params.items()}), telemetry
 
 
-def _check_params(
-    search: Search, params: Params, shapes: Mapping[str, tuple[int, ...]], *, finite: bool = True
-) -> None:
+def _checked(search: Search, params: Params, shapes: Mapping[str, Any]) -> Params:
     import numpy as np
 
-    for name in shapes.keys() | params.keys():
-        array = params.get(name)
-        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shapes.get(name):
+    checked = {name: np.asarray(value) for name, value in params.items()}  # arithmetic on 0-d arrays gives scalars
+    for name in shapes.keys() | checked.keys():
+        array = checked.get(name)
+        if array is None or array.dtype != np.float64 or array.shape != shapes.get(name):
             raise SearchError(f"{type(search).__name__} has no float64 array {name} of shape {shapes.get(name)}.")
-        if finite and not np.isfinite(array).all():
-            raise SearchError(f"{type(search).__name__}.initial returned {name} with numbers that are not finite.")
+    return checked
