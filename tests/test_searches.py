@@ -8,7 +8,7 @@ import pytest
 
 import ars
 from ars import searches
-from ars.config import shared_settings
+from ars.config import Config, shared_settings
 from ars.errors import SearchError, SettingError
 from ars.records import SHARED
 from ars.searches import SEARCHES, make_search, search_class, search_name, search_settings
@@ -155,6 +155,10 @@ def test_settings_that_no_flag_can_be_made_of_are_named(
         monkeypatch.setattr("ars.searches.ars.Made", cls, raising=False)
         with pytest.raises(SearchError, match=words if name == "x" else "name that the configuration needs"):
             search_class("made")
+
+
+def test_the_names_of_the_configuration_are_reserved() -> None:
+    assert {f.name for f in fields(Config)} <= set(searches.RESERVED)
 
 
 def test_what_is_no_search_is_one_sentence() -> None:
