@@ -10,6 +10,7 @@ from ars.searches import Search, make_search, search_name, search_settings
 from ars.searches.ars import VARIANTS
 from ars.settings import LARGEST_SEED, check_settings, own_fields, setting, shown
 
+DEFAULT_TABLE_SIZE = 25_000_000  # numbers of a shared noise table: 200 MB
 LARGEST_EVALUATION = 10**6  # rollouts
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
 
@@ -29,7 +30,7 @@ class Config:
     noise: str = setting(
         "counter", help="Directions from counters, or from a shared table of numbers.", choices=("counter", "table")
     )
-    table_size: int = setting(0, help="Numbers in that table; 25000000 if not given.", least=0, most=10**9)
+    table_size: int = setting(0, help=f"Numbers in that table; {DEFAULT_TABLE_SIZE} if not given.", least=0, most=10**9)
     stats_every: int = setting(1, help="Gather states once per this many iterations.", least=1, most=10**9)
     start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
 

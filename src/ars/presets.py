@@ -7,7 +7,7 @@ from itertools import product
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from ars.config import Config, shared_settings
+from ars.config import DEFAULT_TABLE_SIZE, Config, shared_settings
 from ars.errors import SettingError
 from ars.searches import DEFAULT, SEARCHES, Search, search_class
 from ars.searches.ars import ARS, VARIANTS, Variant
@@ -91,8 +91,6 @@ PRESETS: dict[str, dict[str, Preset]] = {
 
 # Section 4.3 prints no values; these are from docs/lqr.md. According to section 3.2, V2 is impractical on LQR.
 LQR_VARIANT, LQR_PRESET = "V1", Preset(0.0025, 0.01, 4, 4)
-
-DEFAULT_TABLE_SIZE = 25_000_000  # numbers of a shared noise table: 200 MB
 
 # For tasks that are not in the paper.
 DEFAULT_VARIANT = "V2"

@@ -57,6 +57,7 @@ class Run:
         self.path, self.config, self.definition, self.stop = path, saved.config, saved.definition, saved.stop
         self.sessions, self.notes = saved.sessions, saved.notes
         self.state = state
+        self._identity = run_identity(saved.config, saved.definition)
         self.seconds = 0.0
         self.best: Best | None = None
         self._lock = lock
@@ -199,7 +200,7 @@ class Run:
             self.path / "checkpoint.npz",
             {
                 "format": np.array(FORMAT),
-                "run": np.array(run_identity(self.config, self.definition)),
+                "run": np.array(self._identity),
                 "j": np.array(state.j),
                 **{f"{PARAM}{name}": array for name, array in state.params.items()},
                 "count": state.moments.count,
@@ -252,7 +253,7 @@ class Run:
             raise FileError(f"{path} is damaged: {one_line(error)}.") from error
 
     def _take(self, path: Path, arrays: dict[str, NDArray[Any]], version: int) -> None:
-        if version == FORMAT and _single(arrays, "run", "U") != run_identity(self.config, self.definition):
+        if version == FORMAT and _single(arrays, "run", "U") != self._identity:
             raise FileError(f"{path} is from another run than its config.json: this run cannot be continued.")
         n, p = self.definition["n"], self.definition["p"]
         if version == 1 and set(self.state.params) != {"M"}:

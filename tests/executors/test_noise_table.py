@@ -12,13 +12,13 @@ import pytest
 
 import ars
 from ars import noise
-from ars.config import Config
+from ars.config import DEFAULT_TABLE_SIZE, Config
 from ars.errors import SettingError
 from ars.executors import Batch, SerialExecutor
 from ars.executors.processes import ProcessExecutor
 from ars.executors.threads import ThreadExecutor
 from ars.noise import SharedTable, direction, draw_table, forget_tables, table
-from ars.presets import DEFAULT_TABLE_SIZE, make_config
+from ars.presets import make_config
 from ars.records import Record
 from ars.runs import read_config
 from ars.tasks import factory

@@ -74,8 +74,8 @@ def tell(folder: Path, results: Path, /) -> int:
     with AskTell.open(folder) as run:
         for record in run.tell(told):
             print(f"Iteration {record.iteration} is complete: mean reward {record.reward_mean:.4g}.")
-        batch, missing = run.state.j + 1, len(run.ask())
+        iteration, missing = run.state.j + 1, len(run.ask())
         total = run.asked
-    print(f"Iteration {batch} needs {missing} of {total} results.")
+    print(f"Iteration {iteration} needs {missing} of {total} results.")
     print(f"What to type next:\n  {command()} ask {shell(folder)}")
     return 0
