@@ -5,13 +5,14 @@ episode in the order in which they are used, so a longer draw from the same key 
 """
 
 import numpy as np
-from numba import njit
+
+from ars.compiled import compiled
 
 SQRT2 = 2.0**0.5
 LARGEST_STATE = 1e50  # beyond it a rollout has diverged: the variance of larger rewards would overflow
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def rollout(A, B, Q, R, W, c, noise, shift):  # type: ignore[no-untyped-def]
     """One episode under u = W x − c. noise: (H + 1, n), x_0 and the w_t.
 
@@ -38,7 +39,7 @@ def rollout(A, B, Q, R, W, c, noise, shift):  # type: ignore[no-untyped-def]
     return reward, len(noise) - 1, True, s1, s2
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def quadratic(S, v):  # type: ignore[no-untyped-def]
     """v'Sv."""
     total = 0.0
@@ -48,7 +49,7 @@ def quadratic(S, v):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def transition(A, B, x, u, w, x_next):  # type: ignore[no-untyped-def]
     """x_next = A x + B u + w, in place."""
     for i in range(len(x)):
@@ -60,7 +61,7 @@ def transition(A, B, x, u, w, x_next):  # type: ignore[no-untyped-def]
         x_next[i] = total + w[i]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def nominal_sums(A, B, sigma_u, sigma_0, noise, ZZ, ZX):  # type: ignore[no-untyped-def]
     """Add Σ z z' to ZZ: (n + p, n + p) and Σ z x_next' to ZX: (n + p, n), with z = [x; u] and u = sigma_u N(0, I).
 
@@ -82,7 +83,7 @@ def nominal_sums(A, B, sigma_u, sigma_0, noise, ZZ, ZX):  # type: ignore[no-unty
             z[:n] = x_next
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def svec(v, out):  # type: ignore[no-untyped-def]
     """The upper triangle of v v', row by row, with √2 off the diagonal: svec(X)'svec(Y) = tr(XY)."""
     m = 0
@@ -94,7 +95,7 @@ def svec(v, out):  # type: ignore[no-untyped-def]
             m += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def lspi_sums(A, B, Q, R, K, noise, S):  # type: ignore[no-untyped-def]
     """Add Σ ζ [ζ; ξ; cost]' to S under u = K x + N(0, I), with ζ and ξ as in lspi.py.
 

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import llvmlite.binding
 import mujoco
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
+from ars.compiled import compiled
 from ars.errors import TaskError
 from ars.moments import Moments
 from ars.noise import Key, environment_seed
@@ -77,7 +78,7 @@ class _Rules(NamedTuple):
     divergence: NDArray[np.int64]  # indices of warnings
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _squares(values: FloatArray, low: FloatArray, high: FloatArray) -> float:
     """Σ clip(v)², in the order of NumPy's sum: eight lanes, then the rest one by one."""
     size = len(values)
@@ -96,7 +97,7 @@ def _squares(values: FloatArray, low: FloatArray, high: FloatArray) -> float:
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forward_position(position: FloatArray, rules: _Rules) -> float:
     """The x that progress is measured by."""
     total = 0.0
@@ -105,7 +106,7 @@ def _forward_position(position: FloatArray, rules: _Rules) -> float:
     return total / rules.position_total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _observe(views: _Views, layout: _Layout, x: FloatArray) -> bool:
     """Fill x; returns whether all of it is finite."""
     at = 0
@@ -120,7 +121,7 @@ def _observe(views: _Views, layout: _Layout, x: FloatArray) -> bool:
     return finite
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _is_healthy(qpos: FloatArray, qvel: FloatArray, rules: _Rules) -> bool:
     z = qpos[rules.z_index]
     healthy: bool = rules.z_low <= z <= rules.z_high if rules.z_inclusive else rules.z_low < z < rules.z_high
@@ -134,7 +135,7 @@ def _is_healthy(qpos: FloatArray, qvel: FloatArray, rules: _Rules) -> bool:
     return healthy
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _episode(
     model: int,
     data: int,
