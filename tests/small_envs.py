@@ -78,6 +78,10 @@ class NanObservation(Script):
     states = ((0.0, 1.0), (2.0, 1.0), (np.nan, 1.0), (9.0, 1.0), (100.0, 50.0))
 
 
+class NanLastObservation(Script):
+    states = (*Script.states[:-1], (100.0, np.inf))
+
+
 class NanFirstObservation(Script):
     states = ((np.nan, 1.0), *Script.states[1:])
 
@@ -147,6 +151,40 @@ class DictObservation(Script):
 
     def observe(self) -> Any:
         return {"velocity": np.array([10.0 + self.t]), "position": np.array([1.0, 2.0])}
+
+
+class WrongPart(DictObservation):
+    def observe(self) -> Any:
+        return {"velocity": np.array([10.0]), "position": np.array([1.0])}
+
+
+class Mixture(Drift):
+    """Parts of many kinds, and an action without an axis."""
+
+    observation_space = spaces.Dict(
+        {
+            "b": spaces.Tuple((spaces.Box(-np.inf, np.inf, (2,), np.float32), spaces.Discrete(3, start=1))),
+            "a": spaces.Dict({"image": spaces.Box(0, 255, (1, 2), np.uint8), "time": spaces.Box(0, 1, (1,))}),
+            "c": spaces.MultiBinary(2),
+        }
+    )
+    action_space = spaces.Box(-1.0, 1.0, ())
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return self.mix(super().reset(seed=seed, options=options)[0]), {}
+
+    def step(self, action: Any) -> Any:
+        assert action in self.action_space
+        obs, *rest = super().step(np.full(2, action))
+        return self.mix(obs), *rest
+
+    def mix(self, obs: Any) -> Any:
+        image = np.array([[self.t, 200]], dtype=np.uint8)
+        return {
+            "c": np.array([self.t % 2, 1], dtype=np.int8),
+            "a": {"time": self.t / 100, "image": image},
+            "b": (obs[:2], 1 + self.t % 3),  # float64, which the space rounds to float32
+        }
 
 
 class TupleObservation(Script):

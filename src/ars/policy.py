@@ -39,12 +39,17 @@ class Actions:
         """a: (..., p) → actions (..., *shape), or integers (...)."""
         if self.kind == "discrete":
             return np.argmax(a, axis=-1) + self.start
-        if self.low is not None:
-            a = np.clip(a, self.low, self.high)
+        if self.bounds is not None:
+            a = np.clip(a, *self.bounds)
         if self.dtype is not None and np.dtype(self.dtype) != a.dtype:
             whole = np.dtype(self.dtype).kind in "iu"
             a = (np.rint(a) if whole else a).astype(self.dtype)
-        return a if self.shape is None else a.reshape(*a.shape[:-1], *self.shape)
+        return a if self.shape is None else a.reshape((*a.shape[:-1], *self.shape))
+
+    @cached_property
+    def bounds(self) -> tuple[FloatArray, FloatArray] | None:
+        """low and high as arrays (p,)."""
+        return None if self.low is None or self.high is None else (np.array(self.low), np.array(self.high))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON, which has no infinity: an infinite bound is null."""

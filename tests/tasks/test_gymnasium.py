@@ -10,7 +10,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from ars.errors import TaskError
+import small_envs
+from ars.errors import SettingError, TaskError
 from ars.noise import Key, Stream, environment_seed
 from ars.policy import LinearPolicy
 from ars.tasks import Rollout, make
@@ -26,8 +27,21 @@ def policy_of(task: Any, M: Any = None) -> LinearPolicy:
 
 
 def roll(name: str, M: Any = None, *, H: int = 1000, shift: float = 0.0, key: Key = KEY) -> Rollout:
-    task = GymnasiumTask(f"small_envs:{name}")
-    return task.rollout(policy_of(task, M), key, H=H, shift=shift, gather=True)
+    """With plain and with compiled steps, which must give the same bits and call the environment in the same way."""
+    results = []
+    for plain_steps in (np.inf, 0):
+        small_envs.calls.clear()
+        task = GymnasiumTask(f"small_envs:{name}", plain_steps=plain_steps)
+        rollout = task.rollout(policy_of(task, M), key, H=H, shift=shift, gather=True)
+        results.append((bits_of(rollout), str(small_envs.calls)))
+    assert results[0] == results[1]
+    return rollout
+
+
+def bits_of(rollout: Rollout) -> Any:
+    moments = rollout.moments
+    sums = None if moments is None else (int(moments.count), moments.mean.tobytes(), moments.m2.tobytes())
+    return rollout.reward.hex(), rollout.steps, rollout.finite, sums
 
 
 def steps_of(calls: list[Any]) -> list[Any]:
@@ -85,8 +99,6 @@ def test_moments_cover_states_acted_on_and_not_the_final_one() -> None:
 @pytest.mark.parametrize("name", ["Drift", "Reused"])
 def test_moments_and_reward_against_a_plain_loop(name: str) -> None:
     """Compared with recorded states; also for an environment that overwrites its observation in place."""
-    import small_envs
-
     rng = np.random.default_rng(0)
     policy = LinearPolicy(0.3 * rng.standard_normal((2, 3)), np.array([1.0, 1.0, 7.0]), np.array([0.5, 0.5, np.inf]))
     task = GymnasiumTask(f"small_envs:{name}")
@@ -133,6 +145,34 @@ def test_the_same_key_gives_the_same_bits_whatever_came_before() -> None:
     fresh = GymnasiumTask("small_envs:Drift")
     rollout = fresh.rollout(policy, Key(0, Stream.TRAINING, 0, 3, 1), H=1000, shift=0.0, gather=False)
     assert (rollout.reward, rollout.steps) == first[3]
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1", "small_envs:Drift", "small_envs:Mixture"])
+def test_a_task_goes_over_to_compiled_steps_without_changing_a_bit(name: str) -> None:
+    """It does so between two episodes, after its first `plain_steps`."""
+    plain, changing = GymnasiumTask(name, plain_steps=np.inf), GymnasiumTask(name, plain_steps=10)
+    rng = np.random.default_rng(3)
+    actors = []
+    for k in range(12):
+        M, mu, sigma = rng.standard_normal((plain.p, plain.n)), rng.random(plain.n), 0.5 + rng.random(plain.n)
+        policy, key = LinearPolicy(0.3 * M, mu, sigma), Key(1, Stream.TRAINING, 0, k, 1)
+        one, other = (
+            bits_of(task.rollout(policy, key, H=30, shift=0.3, gather=k % 3 > 0)) for task in (plain, changing)
+        )
+        assert one == other
+        actors.append(type(changing._actor).__name__)
+    assert actors[0] == "PlainActor"
+    assert actors[-1] == "CompiledActor"
+
+
+@pytest.mark.parametrize("plain_steps", [np.inf, 0])
+def test_a_policy_of_another_size_is_a_sentence(plain_steps: float) -> None:
+    """Compiled code does not check the sizes of arrays."""
+    task = GymnasiumTask("small_envs:Script", plain_steps=plain_steps)
+    for p, n in ((1, 3), (2, 2)):
+        policy = LinearPolicy(np.zeros((p, n)), np.zeros(n), np.ones(n))
+        with pytest.raises(SettingError, match=rf"policy is {p} × {n} and small_envs:Script needs 1 × 2"):
+            task.rollout(policy, KEY, H=5, shift=0.0, gather=True)
 
 
 # -- actions ---------------------------------------------------------------------------------------------------------
@@ -188,12 +228,29 @@ def test_observations_are_flattened(name: str, expected: list[float]) -> None:
     assert rollout.moments.mean.tolist() == expected
 
 
-@pytest.mark.parametrize("name", ["NanObservation", "NanReward", "InfiniteReward"])
+def test_nested_observations_are_flattened_as_gymnasium_does() -> None:
+    """Each part in the type of its space; one-hot rows for Discrete parts; scalars where the space has one number."""
+    env = small_envs.Mixture()
+    task = GymnasiumTask("small_envs:Mixture")
+    observation, _ = env.reset(seed=environment_seed(KEY))
+    for _ in range(20):
+        task._observe(observation)
+        expected = np.asarray(gymnasium.spaces.flatten(env.observation_space, observation), dtype=np.float64)
+        assert task._x.tobytes() == expected.tobytes()
+        observation = env.step(np.zeros((), np.float32))[0]
+
+
+def test_a_part_of_another_size_is_named() -> None:
+    with pytest.raises(TaskError, match=r"small_envs:WrongPart failed in reset .* part .* has 1 numbers, not 2"):
+        roll("WrongPart")
+
+
+@pytest.mark.parametrize("name", ["NanObservation", "NanReward", "InfiniteReward", "NanLastObservation"])
 def test_a_rollout_that_becomes_non_finite_ends(name: str, calls: list[Any]) -> None:
     """mujoco-py#736: NaN is flagged, not spread."""
     rollout = roll(name)
     assert not rollout.finite
-    assert rollout.steps == len(steps_of(calls)) == 2
+    assert rollout.steps == len(steps_of(calls)) == (4 if name == "NanLastObservation" else 2)
 
 
 def test_a_non_finite_first_observation_is_not_acted_on(calls: list[Any]) -> None:
@@ -358,7 +415,10 @@ def test_registered_ids_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_mujoco_is_left_alone_where_nothing_needs_it() -> None:
-    """Every worker of a small environment would wait for its import otherwise."""
-    code = "import sys; from ars.tasks import make; make('CartPole-v1').close(); print('mujoco' in sys.modules)"
+    """Every worker of a small environment would wait for its import otherwise. The same for Numba in a short run."""
+    code = (
+        "import sys; import ars; list(ars.train('CartPole-v1', iterations=1, N=1, b=1, H=20, eval_every=0));"
+        "print('mujoco' in sys.modules, 'numba' in sys.modules)"
+    )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout == "False\n"
+    assert result.stdout == "False False\n"

@@ -5,6 +5,7 @@ when a task needs them.
 """
 
 import difflib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -97,7 +98,7 @@ def make(name: str, *, compiled: bool = True) -> Task:
     from ars.tasks.gymnasium import GymnasiumTask
 
     _check_known(name)
-    return GymnasiumTask(name)
+    return GymnasiumTask(name) if compiled else GymnasiumTask(name, plain_steps=math.inf)
 
 
 def _check_known(name: str) -> None:

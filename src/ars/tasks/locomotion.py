@@ -7,6 +7,7 @@ docs/tasks.md lists the differences. Any MJCF model with such a description runs
 import math
 import warnings
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,7 @@ def diverged(data: Any) -> bool:
     return bool(data.warning.number[divergence_warnings()].any())
 
 
+@cache
 def divergence_warnings() -> list[int]:
     """The indices of the warnings that MuJoCo counts when a simulation diverges."""
     import mujoco
