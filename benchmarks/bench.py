@@ -15,7 +15,7 @@ from rich.console import Console
 
 from ars.executors import cores
 from ars.tasks import locomotion
-from benchmarks import growth, processes, tables
+from benchmarks import classic, growth, processes, tables
 from benchmarks.contest import hold
 from benchmarks.contestants import ENTRIES
 from benchmarks.targets import targets
@@ -23,7 +23,7 @@ from benchmarks.workload import PHASES, prepare, size_of
 
 HERE = Path(__file__).parent
 V5 = [name for name in locomotion.TASKS if name.endswith("-v5")]
-SECTIONS = ("growth", "memory", "start-up")
+SECTIONS = ("growth", "memory", "start-up", "classic")
 PACKAGES = ("mujoco", "gymnasium", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "envpool")
 MARKS = "<!-- results -->\n", "<!-- end of results -->\n"
 
@@ -50,6 +50,9 @@ def main() -> int:
     if "start-up" in options.only:
         say("start-up")
         results["start_up"] = processes.start_up(options.repetitions)
+    if "classic" in options.only:
+        say("classic tasks in Python")
+        results["classic"] = classic.measure(options.repetitions)
     for phase in options.phases:
         for task in options.tasks:
             if one := measure_task(task, phase, options):

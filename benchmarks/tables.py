@@ -19,6 +19,8 @@ def tables(results: dict[str, Any]) -> list[Table]:
     made = []
     for phase in results["tasks"]:
         made += [_ratios(results, phase), _speeds(results, phase)]
+    if results.get("classic"):
+        made.append(_classic(results["classic"]))
     made += [_growth(name, rows) for name, rows in results.get("growth", {}).items()]
     found = targets(results)
     if found:
@@ -51,6 +53,16 @@ def _speeds(results: dict[str, Any], phase: str) -> Table:
     names = list(dict.fromkeys(name for one in speeds.values() for name in one))
     rows = [[task, *(f"{one[name]:,.0f}" if name in one else "–" for name in names)] for task, one in speeds.items()]
     return Table(f"Steps/s, {phase}", ["task", *names], rows)
+
+
+def _classic(rows: list[dict[str, Any]]) -> Table:
+    body = [
+        [row["task"], f"{row['steps_per_episode']:.0f}", f"{row['bare']:.1f}", f"{row['ours']:.1f}",
+         _number(row["bare"] / row["ours"])]
+        for row in rows
+    ]  # fmt: skip
+    head = ["task", "steps an episode", "bare, µs/step", "ours, µs/step", "ours / bare"]
+    return Table("Environments in Python", head, body)
 
 
 def _growth(name: str, rows: list[dict[str, Any]]) -> Table:

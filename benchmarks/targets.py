@@ -70,6 +70,10 @@ def targets(results: dict[str, Any]) -> list[Target]:
             for name in ("iteration / sb3-sync", "iteration / sb3-async"):
                 if column[name][task] is not None:
                     found.append(Target(f"{name} on {task}", column[name][task], 8.0))
+    slow = [(row["bare"] / row["ours"], row["task"]) for row in results.get("classic", []) if row["bare"] >= 10.0]
+    if slow:
+        worst_ratio, task = min(slow)
+        found.append(Target(f"ours / bare where a step takes 10 µs or more (lowest: {task})", worst_ratio, 0.5))
     if memory := results.get("memory"):
         what = f"peak memory of {memory['task']} training on {memory['threads']} threads, MB"
         found.append(Target(what, memory["peak_MB"], 500.0, at_least=False))
