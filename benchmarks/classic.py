@@ -12,6 +12,7 @@ import numpy as np
 
 from ars.noise import Key, Stream, environment_seed
 from ars.policy import LinearPolicy
+from ars.tasks import compiled_step  # noqa: F401 (loaded before anything is timed)
 from ars.tasks.gymnasium import GymnasiumTask
 
 TASKS = ("MountainCarContinuous-v0", "CartPole-v1", "Pendulum-v1", "Acrobot-v1")
@@ -40,7 +41,7 @@ def measure(repetitions: int) -> list[dict[str, Any]]:
 
 
 def _measure(name: str, turns: int) -> dict[str, Any]:
-    """A policy for each episode, as in training; the compiled step is loaded before."""
+    """A policy for each episode, as in training, with compiled steps."""
     task = GymnasiumTask(name, plain_steps=0)
     rng = np.random.default_rng(0)
     policies: list[LinearPolicy] = []

@@ -1,11 +1,15 @@
 """The compiled actor against the plain one, to the bit."""
 
+import fcntl
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ars.policy import ACTION_DTYPES, Actions, LinearPolicy
+from ars.tasks import actors, compiled_step
 from ars.tasks.actors import CompiledActor, PlainActor
 
 INF = np.inf
@@ -90,12 +94,24 @@ def test_what_is_not_finite_is_not_acted_on() -> None:
 
 def test_there_is_one_signature() -> None:
     """Whatever the sizes and memory layouts: every further one would be compiled at a user's first start."""
-    from ars.tasks.compiled_step import act
-
     for p, n in ((1, 1), (1, 5), (5, 1), (3, 4)):
         actor = CompiledActor(Actions(), n, p)
         M = np.asfortranarray(np.ones((p, n)))
         M.flags.writeable = False
         actor.begin(LinearPolicy(M, np.zeros(n), np.ones(n)), np.ones(n), gather=True)
         actor.act(np.ones(n))
-    assert len(act.signatures) == 1
+    assert len(compiled_step.act.signatures) == 1
+
+
+def test_one_process_at_a_time_loads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many workers that have run long enough one compiles, and the others go on; a dead one blocks nobody."""
+    monkeypatch.setattr(actors, "__file__", str(tmp_path / "actors.py"))
+    (tmp_path / "actors.py").touch()
+    with (tmp_path / "actors.py").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert actors.load()  # this process has it already
+        monkeypatch.delitem(sys.modules, "ars.tasks.compiled_step")
+        assert not actors.load()
+    assert actors.load()
+    (tmp_path / "actors.py").unlink()
+    assert actors.load()  # where files cannot be locked, nobody waits

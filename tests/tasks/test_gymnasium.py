@@ -14,7 +14,7 @@ import small_envs
 from ars.errors import SettingError, TaskError
 from ars.noise import Key, Stream, environment_seed
 from ars.policy import LinearPolicy
-from ars.tasks import Rollout, make
+from ars.tasks import Rollout, compiled_step, make  # noqa: F401 (compiled steps are loaded before the first test)
 from ars.tasks.gymnasium import GymnasiumTask
 from ars.tasks.locomotion import TASKS
 

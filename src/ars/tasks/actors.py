@@ -4,6 +4,9 @@ An actor serves one task: `begin` an episode, `act` on each state, and read the 
 code takes as long as some ten thousand steps save, so a task begins with the plain actor, which is also the oracle.
 """
 
+import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,3 +73,18 @@ class CompiledActor:
 
     def moments(self, steps: int) -> Moments:
         return Moments.from_sums(steps, self._x_first, self._s1, self._s2)
+
+
+def load() -> bool:
+    """Load the compiled step. False if another process does so now: many workers must not all compile the same code,
+    and can go on with plain steps meanwhile."""
+    if "ars.tasks.compiled_step" not in sys.modules:
+        with suppress(ImportError, OSError), Path(__file__).open("rb") as file:  # locked until it is closed
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            from ars.tasks import compiled_step  # noqa: F401
+    return True

@@ -1,7 +1,8 @@
-"""What a policy does with one observation, compiled: moments, action, clipping, in one call. Importing it loads Numba.
+"""What a policy does with one observation, compiled: moments, action, clipping, in one call.
 
-All arrays are float64 and C-contiguous, so that there is one signature, compiled once, for every environment. The bits
-are those of `PlainActor` (actors.py): sums run in the same order, and nothing is fused.
+Importing this module loads Numba and the compiled code, or compiles it; actors.load chooses the time. All arrays are
+float64 and C-contiguous, so that there is one signature, compiled once, for every environment. The bits are those of
+actors.PlainActor: sums run in the same order, and nothing is fused.
 """
 
 import numpy as np
@@ -54,3 +55,7 @@ def act(
         v = v if v < high[i] else high[i]
         a[i] = np.rint(v) if whole else v
     return best
+
+
+_zeros = np.zeros(1)
+act(_zeros, np.zeros((1, 1)), _zeros, _zeros, _zeros, False, False, _zeros, _zeros, _zeros, _zeros)

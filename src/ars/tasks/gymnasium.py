@@ -1,6 +1,7 @@
-"""Any Gymnasium environment as a task, in plain Python; also the oracle for the compiled loop.
+"""Any Gymnasium environment as a task; in plain Python it is also the oracle for the compiled loop.
 
 Box observations (Dict and Tuple are flattened), Box or Discrete actions. The environment is reset once per episode.
+What the policy does in a step is in actors.py, plain for a task's first steps and then compiled.
 """
 
 import math
@@ -18,7 +19,7 @@ from ars.files import one_line
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
 from ars.tasks import Rollout, define, locomotion, user_code
-from ars.tasks.actors import CompiledActor, PlainActor
+from ars.tasks.actors import CompiledActor, PlainActor, load
 
 FloatArray = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ class GymnasiumTask:
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         if (policy.p, policy.n) != (self.p, self.n):
             raise SettingError(f"This policy is {policy.p} × {policy.n} and {self.name} needs {self.p} × {self.n}.")
-        if self._plain_steps <= 0 and isinstance(self._actor, PlainActor):
+        if self._plain_steps <= 0 and isinstance(self._actor, PlainActor) and load():
             self._actor = CompiledActor(self.actions, self.n, self.p)
         x, actor = self._x, self._actor
         step, reward, finite = 0, 0.0, True
