@@ -209,14 +209,17 @@ def evaluate(
 
 @app.command(help_epilogue=examples("ars tasks", "ars tasks --json"))
 def tasks(*, json: Json = False) -> int:
-    """List the built-in tasks with the paper's presets.
+    """List the built-in tasks with the paper's presets, and the policies that come with ars.
 
     Any Gymnasium id works too (`ars train CartPole-v1`), and `module:factory` for your own environment.
     """
-    from ars.catalogue import rows
+    from ars.catalogue import DEFINITIONS, rows
+    from ars.policies import evaluations
 
-    built_in = rows()
+    built_in, policies = rows(), evaluations()
     if json:
+        for row in built_in:
+            row["policies"] = {name: one["mean"] for name, one in policies.items() if one["task"] == row["task"]}
         print_json(built_in)
         return 0
     from rich.box import SIMPLE_HEAD
@@ -230,7 +233,14 @@ def tasks(*, json: Json = False) -> int:
         sizes = (str(row[name]) for name in ("n", "p", "H"))
         values = (f"{value:g}" for value in row["preset"].values())
         table.add_row(row["task"], *sizes, f"{row['survival_bonus']:g}", limit, row["variant"], *values)
-    Console().print(table)
+    out = Console(highlight=False, soft_wrap=True)
+    out.print(table, soft_wrap=False)
+    for name, text in DEFINITIONS.items():
+        out.print(f"-{name}  {text}")
+    if policies:
+        out.print("\nPolicies that come with ars (ars watch NAME), and their rewards in 100 episodes:")
+    for name, one in policies.items():
+        out.print(f"  {name:<24}{one['mean']:8.1f} ± {one['std']:.1f}, min {one['min']:z.1f}")
     return 0
 
 
