@@ -21,7 +21,7 @@ NEED_TASK = ("resume", "evaluate", "watch", "report")
 
 def copied(text: str) -> list[list[str]]:
     """The commands of ars in a text, after "What to type next:" or in a sentence, as words."""
-    return [shlex.split(line) for line in re.findall(r"(?:^  |: |`)(ars [a-z]+ [^`\n]*)", text, re.MULTILINE)]
+    return [shlex.split(line) for line in re.findall(r"(?:^  |: |`|e\.g\. )(ars [a-z]+ [^`\n]*)", text, re.MULTILINE)]
 
 
 @pytest.fixture
@@ -49,7 +49,9 @@ def test_what_to_type_next_names_the_users_own_task(say: Callable[..., str], tmp
         "sweep": say("sweep", OWN, "--seeds", "1", "--jobs", "1", "--episodes", "8", "--out", "s", *QUICK),
         "ask": say("ask", "asked", "--task", OWN, *QUICK),
     }
-    np.savez(tmp_path / "theirs.npz", np.zeros((2, 3)), np.zeros(3), np.ones(3))
+    theirs = np.empty(3, dtype=object)
+    theirs[:] = np.zeros((2, 3)), np.zeros(3), np.ones(3)
+    np.savez(tmp_path / "theirs.npz", theirs)
     texts["import"] = say("import", "theirs.npz", "--task", OWN)
     texts["page"] = "\n".join(f"  {line}" for _, line in commands(read_run(tmp_path / "a run")))
     (tmp_path / "results.json").write_text(json.dumps([]))

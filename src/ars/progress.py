@@ -7,7 +7,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 from rich.console import Console
@@ -25,7 +25,7 @@ SECONDS_BETWEEN_LINES = 1.0  # at evaluations
 SECONDS_WITHOUT_LINES = 10.0  # at most, with or without evaluations
 WIDTH = 40  # of the learning curve, in characters
 BARS = "▁▂▃▄▅▆▇█"
-COMPILING = "compiling, once"
+COMPILING, COMPILED = "compiling, once", "ars.compiled"
 LEAST_SHARE = 0.02  # done before the time left is estimated
 
 
@@ -210,7 +210,7 @@ def display(
 @contextmanager
 def name_compilation(said: Callable[[bool], None]) -> Iterator[None]:
     """Report when Numba compiles, if its code is loaded already: its import alone takes half a second."""
-    if "ars.compiled" not in sys.modules:
+    if COMPILED not in sys.modules:
         yield
         return
     from ars.compiled import compiling
@@ -247,11 +247,14 @@ class _PlainBar(Bar):
 
 
 class _RichBar(Bar):
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._started = progress, time.monotonic()
+    def __init__(self, progress: Progress, stack: ExitStack) -> None:
+        self._progress, self._stack, self._listens, self._started = progress, stack, False, time.monotonic()
         self._task = progress.add_task("", total=1.0, note="")
 
     def at(self, what: str, share: float) -> None:
+        if not self._listens and COMPILED in sys.modules:
+            self._listens = True
+            self._stack.enter_context(name_compilation(self.compiling))
         seconds = time.monotonic() - self._started
         left = duration(round(seconds * (1 - share) / share, 1)) if share > LEAST_SHARE else "…"
         self._progress.update(self._task, description=what, completed=share, note=f"about {left} left")
@@ -274,7 +277,5 @@ def bar(*, quiet: bool) -> Iterator[Bar]:
         yield _PlainBar()
     else:
         columns = TextColumn("{task.description}", markup=False), BarColumn(20), TextColumn("{task.fields[note]}")
-        with Progress(*columns, console=console, transient=True) as progress:
-            shown = _RichBar(progress)
-            with name_compilation(shown.compiling):
-                yield shown
+        with Progress(*columns, console=console, transient=True) as progress, ExitStack() as stack:
+            yield _RichBar(progress, stack)

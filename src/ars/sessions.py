@@ -3,6 +3,7 @@
 `train` and `resume` are the library's entry points; a Session is for callers that inspect a training before it runs.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
@@ -208,10 +209,10 @@ def evaluate(
     episodes: int = 100,
     seed: int = 0,
     workers: int = 1,
-    finished: Callable[[], None] = _nothing,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
     """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon;
-    `finished` is called after each rollout."""
+    `progress` gets the number of finished rollouts, from 0."""
     if task is None and policy.task.get(MEASURED_ELSEWHERE):
         raise TaskError(f"{policy.task.get('name')!r:.100} is measured elsewhere: name a task to evaluate it on.")
     name = confirmed(policy.task.get("name"), task, "This policy")
@@ -225,4 +226,6 @@ def evaluate(
             )
     with closing(local_executor(factory(name), workers)) as executor:
         batch = evaluation_batch(policy, episodes=episodes, H=made.H, seed=seed, j=0, stream=Stream.TEST)
-        return evaluated(executor.run(batch, finished))
+        progress(0)
+        done = itertools.count(1)
+        return evaluated(executor.run(batch, lambda: progress(next(done))))

@@ -335,7 +335,7 @@ def test_films_need_no_screen(painted: LinearPolicy, monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
     shares: list[float] = []
     film(painted, "film_envs:Driven", [], seconds=0.4, progress=shares.append)
-    assert shares == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert shares == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
     assert "SDL_VIDEODRIVER" not in os.environ
     monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
     film(painted, "film_envs:Driven", [], seconds=0.1)

@@ -177,8 +177,6 @@ def evaluate(
     POLICY is a file, a run folder (its best policy), the name of a policy that comes with ars, or, with `--task`, a
     file of the paper's authors or of sb3-contrib.
     """
-    from itertools import count
-
     from ars.policies import notes_of, open_policy
     from ars.progress import bar
     from ars.sessions import evaluate
@@ -187,10 +185,9 @@ def evaluate(
     for note in notes_of(opened):
         print(f"Note: {note}", file=sys.stderr)
     with bar(quiet=json or not sys.stderr.isatty()) as shown:
-        done = count(1)
         result = evaluate(
             opened, task, episodes=episodes, seed=seed, workers=how_many(workers),
-            finished=lambda: shown.at(f"evaluating, {episodes} rollouts", next(done) / episodes),
+            progress=lambda done: shown.at(f"evaluating, {episodes} rollouts", done / episodes),
         )  # fmt: skip
     summary = result.summary()
     if json:
@@ -240,7 +237,7 @@ def tasks(*, json: Json = False) -> int:
     if policies:
         out.print("\nPolicies that come with ars (ars watch NAME), and their rewards in 100 episodes:")
     for name, one in policies.items():
-        out.print(f"  {name:<24}{one['mean']:8.1f} ± {one['std']:.1f}, min {one['min']:z.1f}")
+        out.print(f"  {name:<24}{one['mean']:z8.1f} ± {one['std']:.1f}, min {one['min']:z.1f}")
     return 0
 
 
