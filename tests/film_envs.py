@@ -1,5 +1,6 @@
 """Environments that can or cannot draw themselves, named `film_envs:Name`."""
 
+import os
 from typing import Any
 
 import gymnasium
@@ -46,3 +47,18 @@ class Unpainted(Painted):
 
     def render(self) -> Any:
         raise ImportError("pygame is not installed")
+
+
+def stubborn() -> gymnasium.Env[Any, Any]:
+    """Could draw, but cannot be asked to."""
+    return Painted()
+
+
+class Driven(Painted):
+    """Notes the driver by which pygame would draw."""
+
+    drivers: list[str | None] = []  # noqa: RUF012
+
+    def render(self) -> Any:
+        self.drivers.append(os.environ.get("SDL_VIDEODRIVER"))
+        return super().render()

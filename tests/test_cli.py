@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ars.policy import LinearPolicy
+from ars.tasks import make
 
 ARS = str(Path(sys.executable).with_name("ars"))
 QUICK = ("--N", "2", "--H", "20", "--eval-every", "2", "--eval-episodes", "2", "--workers", "1")
@@ -99,7 +101,14 @@ def test_tasks_lists_the_twelve_and_lqr(tmp_path: Path) -> None:
     assert (humanoid["n"], humanoid["p"], humanoid["H"], humanoid["survival_bonus"]) == (376, 17, 1000, 5.0)
     assert humanoid["preset"] == {"alpha": 0.02, "nu": 0.0075, "N": 230, "b": 230}
     assert (humanoid["threshold"], humanoid["variant"]) == (6000.0, "V2")
-    assert "HalfCheetah-v5" in ars("tasks", cwd=tmp_path).stdout
+    said = ars("tasks", cwd=tmp_path).stdout
+    for text in ("HalfCheetah-v5", "-v1  the paper's", "-v5  Gymnasium's", "Humanoid-v1               6898.8 ± 1139.0"):
+        assert text in said
+    assert humanoid["policies"] == {"Humanoid-v1": pytest.approx(6898.78, abs=0.01)}
+    for row in rows:  # none is made for the list
+        with closing(make(row["task"])) as task:
+            shown = {"n": task.n, "p": task.p, "H": task.H, "survival_bonus": task.survival_bonus}
+        assert {name: row[name] for name in shown} == shown
 
 
 @pytest.mark.parametrize(

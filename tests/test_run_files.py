@@ -96,4 +96,7 @@ def test_other_damage_is_one_sentence(run: Path, tmp_path: Path) -> None:
 def test_folders_of_runs_stand_for_their_runs(runs: list[Path], tmp_path: Path) -> None:
     assert run_folders([runs[0].parent]) == runs
     assert run_folders([runs[1], runs[0].parent]) == [runs[1], runs[0], runs[2]]
+    (tmp_path / "sweep" / "runs").mkdir(parents=True)
+    shutil.copytree(runs[0], tmp_path / "sweep" / "runs" / "a")
+    assert run_folders([tmp_path / "sweep"]) == [tmp_path / "sweep" / "runs" / "a"]
     assert run_folders([tmp_path]) == [tmp_path]  # reading it then says what is wrong

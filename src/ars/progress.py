@@ -1,26 +1,32 @@
-"""The progress of training: a live table on a terminal, plain lines elsewhere, JSON for programs."""
+"""What is going on. Training: a live table on a terminal, plain lines elsewhere, JSON for programs. Evaluations and
+films: a bar on a terminal. The phase of a training ("training", "evaluating, 100 rollouts") comes from its loop."""
 
 import json
 import math
+import sys
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from ars.config import Config
-from ars.records import Observer, Record
+from ars.records import Evaluation, Observer, Record
 from ars.stopping import Stop
-from ars.timing import SpeedMeter, duration
+from ars.timing import SpeedMeter, duration, length_text
 
 SECONDS_BETWEEN_LINES = 1.0  # at evaluations
 SECONDS_WITHOUT_LINES = 10.0  # at most, with or without evaluations
 WIDTH = 40  # of the learning curve, in characters
 BARS = "▁▂▃▄▅▆▇█"
+COMPILING, COMPILED = "compiling, once", "ars.compiled"
+LEAST_SHARE = 0.02  # done before the time left is estimated
 
 
 def time_left(seconds: float, stop: Stop) -> str:
@@ -36,26 +42,55 @@ def sparkline(values: list[float], width: int = WIDTH) -> str:
     return "".join(BARS[round((value - low) * scale)] for value in shown)
 
 
+def spread(evaluation: Evaluation | None) -> tuple[str, str]:
+    """Standard deviation and minimum of an evaluation as text: " ± 12.3" and "min 840.1"; empty without rewards."""
+    if evaluation is None or not evaluation.rewards.size:
+        return "", ""
+    summary = evaluation.summary()
+    return f" ± {summary['std']:.1f}", f"min {summary['min']:z.1f}"
+
+
+class Display(Observer, Protocol):
+    """An observer that also hears of the phases of a training, and of compilation."""
+
+    def phase(self, what: str) -> None: ...
+
+    def compiling(self, begins: bool) -> None: ...
+
+
 class _Quiet:
     def record(self, record: Record) -> None:
         pass
 
+    def phase(self, what: str) -> None:
+        pass
 
-class _Json:
+    def compiling(self, begins: bool) -> None:
+        pass
+
+
+class _Json(_Quiet):
     def record(self, record: Record) -> None:
         print(json.dumps(record.to_dict(), allow_nan=False), flush=True)
 
 
-class _Lines:
+class _Lines(_Quiet):
     """One line per evaluation, at most one per second and at least one every ten seconds."""
 
     def __init__(self, console: Console, stop: Stop) -> None:
         self._console, self._stop, self._speed = console, stop, SpeedMeter()
         self._printed_at = -SECONDS_WITHOUT_LINES
-        self._evaluated = False
+        self._evaluated = self._compiled = False
+        self._first_length = 0.0
+
+    def compiling(self, begins: bool) -> None:
+        if not self._compiled:
+            self._console.print(COMPILING, highlight=False)
+        self._compiled = True
 
     def record(self, record: Record) -> None:
         speed = self._speed.add(record)
+        self._first_length = self._first_length or record.length_mean
         now = time.monotonic()
         pause = SECONDS_WITHOUT_LINES if record.evaluation is None else SECONDS_BETWEEN_LINES
         first = record.evaluation is not None and not self._evaluated
@@ -63,12 +98,13 @@ class _Lines:
             return
         self._evaluated = self._evaluated or first
         self._printed_at = now
-        mean = record.eval_mean
-        reward = f"training reward {record.reward_mean:.1f}" if mean is None else f"reward {mean:.1f}"
+        mean, (std, low) = record.eval_mean, spread(record.evaluation)
+        reward = f"training reward {record.reward_mean:z.1f}" if mean is None else f"reward {mean:z.1f}{std}, {low}"
         left = self._stop.seconds_left(record)
         parts = [
             f"iteration {record.iteration}",
             reward,
+            f"length {length_text(record.length_mean, self._first_length)}",
             f"{record.episodes} episodes",
             f"{record.timesteps} timesteps",
             *([] if speed is None else [f"{speed:,.0f} steps/s"]),
@@ -76,46 +112,67 @@ class _Lines:
         ]
         parts += [time_left(left, self._stop)] if left is not None else []
         parts += [f"{record.dropped} directions dropped"] if record.dropped else []
-        parts += [f"{name} {value:.4g}" for name, value in record.measures.items()]
+        parts += [f"{name} {value:z.4g}" for name, value in record.measures.items()]
         self._console.print(" | ".join(parts), highlight=False, soft_wrap=True)
 
 
-class _Live:
-    """A small table that changes in place."""
+class _Live(_Quiet):
+    """A small table that changes in place; Rich draws it several times per second, so the clock also runs during an
+    evaluation."""
 
-    def __init__(self, live: Live, config: Config, stop: Stop) -> None:
-        self._live, self._config, self._stop, self._speed = live, config, stop, SpeedMeter()
+    def __init__(self, config: Config, stop: Stop, seconds: float) -> None:
+        self._config, self._stop, self._speed = config, stop, SpeedMeter()
         self._rewards: deque[float] = deque(maxlen=WIDTH)  # a run may last for weeks
         self._best = -math.inf
+        self._spread = "", ""
+        self._first_length = 0.0
+        self._phase, self._compiles = "", False
+        self._latest: tuple[Record | None, float | None, float, float] = None, None, seconds, time.monotonic()
+
+    def phase(self, what: str) -> None:
+        self._phase = what
+
+    def compiling(self, begins: bool) -> None:
+        self._compiles = begins
 
     def record(self, record: Record) -> None:
         if record.eval_mean is not None:
             self._rewards.append(record.eval_mean)
             self._best = max(self._best, record.eval_mean)
-        self._live.update(self._table(record, self._speed.add(record)))
+            self._spread = spread(record.evaluation)
+        self._first_length = self._first_length or record.length_mean
+        self._latest = record, self._speed.add(record), record.seconds, time.monotonic()
 
-    def _table(self, record: Record, speed: float | None) -> Table:
-        left = self._stop.seconds_left(record)
-        table = Table.grid(padding=(0, 2))
-        config = self._config
+    def __rich__(self) -> Table:
+        record, speed, seconds, at = self._latest
+        since = time.monotonic() - at if self._phase else 0.0
+        left = self._stop.seconds_left(record) if record else None
+        std, low = self._spread
+        latest = f"{self._rewards[-1]:z.1f}" if self._rewards else "not evaluated yet"
+        table = Table.grid(padding=(0, 2))  # at most 80 columns for usual numbers
+        table.add_column(min_width=24)  # the longest phase: the others must not move it
         table.add_row(
-            f"[bold]{escape(config.task)}[/] {config.label} seed {config.seed}",
-            f"iteration {record.iteration}",
-            f"{record.episodes} episodes",
-            f"{record.timesteps:,} timesteps",
+            f"[bold]{escape(self._config.task)}[/] {self._config.label} seed {self._config.seed}",
+            f"iteration {record.iteration if record else 0}",
+            f"{duration(round(seconds + since, 1))} elapsed",
+            time_left(max(0.0, round(left - since, 1)), self._stop) if left is not None else "",
+        )
+        table.add_row(
+            f"reward [bold green]{latest}[/]{std}",
+            low,
+            f"best {self._best:z.1f}" if self._rewards else "",
+            f"length {length_text(record.length_mean, self._first_length)}" if record else "",
+        )
+        table.add_row(
+            COMPILING if self._compiles else self._phase,
+            f"{record.episodes if record else 0} episodes",
+            f"{record.timesteps if record else 0:,} timesteps",
             "" if speed is None else f"{speed:,.0f} steps/s",
         )
-        latest = f"{self._rewards[-1]:.1f}" if self._rewards else "not evaluated yet"
-        best = f"best {self._best:.1f}" if self._rewards else ""
-        table.add_row(
-            f"reward [bold green]{latest}[/]",
-            best,
-            f"{record.dropped} dropped" if record.dropped else "",
-            f"{duration(record.seconds)} elapsed",
-            time_left(left, self._stop) if left is not None else "",
-        )
-        for name, value in record.measures.items():
-            table.add_row(f"{name} {value:.4g}")
+        if record and record.dropped:
+            table.add_row(f"{record.dropped} directions dropped")
+        for name, value in record.measures.items() if record else ():
+            table.add_row(f"{name} {value:z.4g}")
         if len(self._rewards) > 1:
             table.add_row(f"[green]{sparkline(list(self._rewards))}[/]")
         return table
@@ -123,16 +180,102 @@ class _Live:
 
 @contextmanager
 def display(
-    config: Config, stop: Stop, *, as_json: bool = False, quiet: bool = False, console: Console | None = None
-) -> Iterator[Observer]:
-    """The display that suits the kind of output."""
+    config: Config,
+    stop: Stop,
+    *,
+    seconds: float = 0.0,
+    as_json: bool = False,
+    quiet: bool = False,
+    console: Console | None = None,
+) -> Iterator[Display]:
+    """The display that suits the kind of output; `seconds` is the time that the run has already taken."""
     console = console or Console()
     if as_json:
         yield _Json()
     elif quiet:
         yield _Quiet()
     elif console.is_terminal:
-        with Live(console=console, refresh_per_second=8) as live:
-            yield _Live(live, config, stop)
+        live = _Live(config, stop, seconds)
+        with Live(live, console=console, refresh_per_second=8), name_compilation(live.compiling):
+            try:
+                yield live
+            finally:
+                live.phase("")
     else:
-        yield _Lines(console, stop)
+        lines = _Lines(console, stop)
+        with name_compilation(lines.compiling):
+            yield lines
+
+
+@contextmanager
+def name_compilation(said: Callable[[bool], None]) -> Iterator[None]:
+    """Report when Numba compiles, if its code is loaded already: its import alone takes half a second."""
+    if COMPILED not in sys.modules:
+        yield
+        return
+    from ars.compiled import compiling
+
+    with compiling(said):
+        yield
+
+
+# -- evaluations and films --------------------------------------------------------------------------------------------
+
+
+class Bar:
+    """Shows nothing, and the methods of those that do."""
+
+    def at(self, what: str, share: float) -> None:
+        """What is being done, and which share of everything is done."""
+
+    def say(self, text: str) -> None:
+        """A message in between."""
+
+
+class _PlainBar(Bar):
+    """For a log file: one line when something new begins."""
+
+    _what = ""
+
+    def at(self, what: str, share: float) -> None:
+        if what != self._what:
+            self.say(f"{what} …")
+            self._what = what
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+class _RichBar(Bar):
+    def __init__(self, progress: Progress, stack: ExitStack) -> None:
+        self._progress, self._stack, self._listens, self._started = progress, stack, False, time.monotonic()
+        self._task = progress.add_task("", total=1.0, note="")
+
+    def at(self, what: str, share: float) -> None:
+        if not self._listens and COMPILED in sys.modules:
+            self._listens = True
+            self._stack.enter_context(name_compilation(self.compiling))
+        seconds = time.monotonic() - self._started
+        left = duration(round(seconds * (1 - share) / share, 1)) if share > LEAST_SHARE else "…"
+        self._progress.update(self._task, description=what, completed=share, note=f"about {left} left")
+
+    def compiling(self, begins: bool) -> None:
+        self.at(COMPILING if begins else "", 0.0)
+        self._started = time.monotonic()  # the estimate is of the rest
+
+    def say(self, text: str) -> None:
+        self._progress.console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def bar(*, quiet: bool) -> Iterator[Bar]:
+    """A bar with the time left on the terminal of stderr, plain lines elsewhere."""
+    console = Console(stderr=True)
+    if quiet:
+        yield Bar()
+    elif not console.is_terminal:
+        yield _PlainBar()
+    else:
+        columns = TextColumn("{task.description}", markup=False), BarColumn(20), TextColumn("{task.fields[note]}")
+        with Progress(*columns, console=console, transient=True) as progress, ExitStack() as stack:
+            yield _RichBar(progress, stack)

@@ -76,9 +76,11 @@ def last_record(path: Path) -> dict[str, Any] | None:
 
 
 def run_folders(paths: list[Path]) -> list[Path]:
-    """The given folders, each once; a folder that is not a run but contains runs is replaced by these."""
+    """The given folders, each once; a folder that is not a run but contains runs, or is that of a sweep, is replaced by
+    these."""
     folders: list[Path] = []
     for path in paths:
         inside = sorted(file.parent for file in path.glob("*/config.json")) if path.is_dir() else []
+        inside = inside or sorted(file.parent for file in path.glob("runs/*/config.json"))  # of a sweep
         folders += [path] if (path / "config.json").is_file() or not inside else inside
     return list(dict.fromkeys(folders))

@@ -27,6 +27,7 @@ from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
 from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line, policy_task
 from ars.searches import SEARCHES
 from ars.stopping import Stop
+from ars.tasks.user_code import task_flag
 from ars.versions import machine, versions
 
 FORMAT = 2  # of config.json and checkpoint.npz; format 1 is read, and converted when a run is resumed
@@ -80,9 +81,9 @@ class Run:
         try:
             there = [name for name in (*NAMES, TOLD, ASKED) if (path / name).exists()]
             if there:
+                again = f"`ars resume {path}{task_flag(config.task)}`"
                 raise FileError(
-                    f"{path} already holds {there[0]} of a run: `ars resume {path}` continues it, "
-                    "another --out starts a new one."
+                    f"{path} already holds {there[0]} of a run: {again} continues it, another --out starts a new one."
                 )
             saved = SavedConfig(config, definition, stop, [this_session(0)], [])
             run = Run(path, lock, saved, state or State.initial(config.search, definition["p"], definition["n"]))

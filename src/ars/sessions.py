@@ -3,6 +3,7 @@
 `train` and `resume` are the library's entry points; a Session is for callers that inspect a training before it runs.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
@@ -12,7 +13,7 @@ from typing import Any
 
 from ars.config import LARGEST_EVALUATION, Config
 from ars.errors import SettingError, TaskError
-from ars.executors import Executor, make_executor
+from ars.executors import Executor, local_executor, make_executor
 from ars.noise import Stream, check_table_size
 from ars.policy import LinearPolicy
 from ars.presets import make_config
@@ -49,8 +50,8 @@ class Session:
         state = self.state
         return self.stop.reason(state.j, state.episodes, state.timesteps, self.seconds, self.best_mean)
 
-    def records(self) -> Generator[Record, None, None]:
-        """Iterate until a stopping rule applies, and write the run folder."""
+    def records(self, phase: Callable[[str], None] = lambda _: None) -> Generator[Record, None, None]:
+        """Iterate until a stopping rule applies, and write the run folder; `phase` is told what begins."""
         with ExitStack() as stack:
             if self.run:
                 stack.callback(self.run.close)
@@ -60,8 +61,9 @@ class Session:
             if self.run:
                 self.run.begin_session()
             for record in iterate(
-                self.config, self.state, self.executor, self.definition, measure=self.measure, seconds=self.seconds
-            ):
+                self.config, self.state, self.executor, self.definition, measure=self.measure, seconds=self.seconds,
+                phase=phase,
+            ):  # fmt: skip
                 if self.run:
                     self.run.append(record)
                 yield record
@@ -201,9 +203,16 @@ def resume(
 
 
 def evaluate(
-    policy: LinearPolicy, task: str | None = None, *, episodes: int = 100, seed: int = 0, workers: int = 1
+    policy: LinearPolicy,
+    task: str | None = None,
+    *,
+    episodes: int = 100,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
-    """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon."""
+    """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon;
+    `progress` gets the number of finished rollouts, from 0."""
     if task is None and policy.task.get(MEASURED_ELSEWHERE):
         raise TaskError(f"{policy.task.get('name')!r:.100} is measured elsewhere: name a task to evaluate it on.")
     name = confirmed(policy.task.get("name"), task, "This policy")
@@ -215,6 +224,8 @@ def evaluate(
                 f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
                 f"it was made for {policy.task.get('name', 'another task')}."
             )
-    with closing(make_executor(factory(name), workers)) as executor:
+    with closing(local_executor(factory(name), workers)) as executor:
         batch = evaluation_batch(policy, episodes=episodes, H=made.H, seed=seed, j=0, stream=Stream.TEST)
-        return evaluated(executor.run(batch))
+        progress(0)
+        done = itertools.count(1)
+        return evaluated(executor.run(batch, lambda: progress(next(done))))

@@ -1,4 +1,4 @@
-"""Durations as text and the training speed of a run, for displays, dashboards and pages."""
+"""Durations and lengths as text and the training speed of a run, for displays, dashboards and pages."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,13 @@ def duration(seconds: float) -> str:
     else:
         (count, rest), larger, smaller = divmod(round(seconds / 3600), 24), "d", "h"
     return f"{count} {larger} {rest} {smaller}" if rest else f"{count} {larger}"
+
+
+def length_text(now: float, first: float) -> str:
+    """ "213 (-40%)": the mean episode length, and how it has changed since the first iteration. A policy that learns to
+    end its episodes at once keeps showing it, which the change since the last line would not."""
+    change = round(100 * (now / first - 1)) if first > 0 else 0
+    return f"{now:.0f} ({change:+d}%)" if change else f"{now:.0f}"
 
 
 def steps_per_second(timesteps: float, train_seconds: float) -> float | None:

@@ -106,11 +106,14 @@ def iterate(
     *,
     measure: Callable[[LinearPolicy], dict[str, float]] | None = None,
     seconds: float = 0.0,
+    phase: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Record]:
-    """An endless iterator of records from any state; `seconds` is the time that the run has already taken."""
+    """An endless iterator of records from any state; `seconds` is the time that the run has already taken, `phase` is
+    told what begins."""
     clock = time.monotonic
     started = clock() - seconds
     while True:
+        phase("training")
         began = clock()
         rollouts = executor.run(training_batch(config, state))
         state, telemetry = update(config, state, rollouts)
@@ -118,6 +121,7 @@ def iterate(
         policy = state.policy(normalised=config.normalise, task=policy_task(definition))
         evaluation = None
         if is_evaluated(config, state.j):
+            phase(f"evaluating, {config.eval_episodes} rollouts")
             evaluation = evaluated(executor.run(state_evaluation(config, state, definition["H"], policy)))
         now = clock()
         yield make_record(

@@ -38,7 +38,7 @@ def test_lines_say_what_became_of_each_run() -> None:
     lines.ended(Outcome(ONE, curve([1.0, 2.0])))
     lines.ended(Outcome(TWO, None, "no such task."))
     first, second = text.getvalue().splitlines()
-    assert first.startswith(f"1 of 2: {ONE.name}: finished, best 2.0, 320 episodes (about ")
+    assert first.startswith(f"1 of 2: {ONE.name}: finished, best mean reward 2.0, 320 episodes (about ")
     assert "FAILED: no such task." in second
 
 

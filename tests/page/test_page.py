@@ -71,14 +71,14 @@ def test_telemetry_of_a_run_and_of_the_task(runs: list[Path]) -> None:
     one, two = read_run(runs[0]), read_run(runs[1])
     costly = [{**line, "relative_cost": None if i < 2 else 1.5} for i, line in enumerate(two.records)]
     data = report_data([one, replace(two, records=costly)], task=None, seconds=0)
-    assert list(data["runs"][0]["telemetry"]["columns"]) == ["sigma_R", "update_norm"]
+    assert list(data["runs"][0]["telemetry"]["columns"]) == ["length_mean", "sigma_R", "update_norm"]
     assert data["runs"][1]["telemetry"]["columns"]["relative_cost"][:3] == [None, None, 1.5]
-    names = ["eval_mean", "sigma_R", "update_norm", "relative_cost", "steps_per_second"]
+    names = ["eval_mean", "eval_min", "length_mean", "sigma_R", "update_norm", "relative_cost", "steps_per_second"]
     shown = data["tasks"][0]["charts"]
     assert [chart["column"] for chart in shown] == names
-    assert [bool(chart["bands"][0]) for chart in shown] == [True, True, True, False, True]  # of one run no band
-    assert [chart["limit"] for chart in shown] == [3430.0, None, None, None, None]
-    assert shown[1]["title"] == "σ_R, the deviation of the rewards used in a step"
+    assert [bool(chart["bands"][0]) for chart in shown] == [True] * 5 + [False, True]  # of one run no band
+    assert [chart["limit"] for chart in shown] == [3430.0] + 6 * [None]
+    assert shown[3]["title"] == "σ_R, the deviation of the rewards used in a step"
 
 
 def test_groups_are_named_by_what_tells_them_apart() -> None:
@@ -112,9 +112,12 @@ def test_the_run_at_a_glance(runs: list[Path]) -> None:
     (shown,), (task,) = data["runs"], data["tasks"]
     facts = dict(shown["facts"])
     mean, iteration = max(evaluations)
-    assert facts["best evaluation"].startswith(f"{mean:.4g} ± ")
+    assert facts["best evaluation, mean"].startswith(f"{mean:.4g} ± ")
     assert (facts["seed"], facts["at iteration"]) == ("0", str(iteration))
     assert (facts["episodes to threshold"], facts["time to threshold"]) == ("not reached", "–")
+    best = next(r for r in run.records if r["iteration"] == iteration)
+    assert facts["its lowest reward"] == f"{best['eval_min']:.4g}"
+    assert facts["episode length, change"] == f"{run.records[-1]['length_mean']:.0f}"  # HalfCheetah never falls
     assert facts["episodes"] == str(run.records[-1]["episodes"])
     assert (task["name"], task["headline"], task["best"]) == ("HalfCheetah-v1", "V2, seed 0", 0)
     assert len(shown["evaluations"]["columns"]["eval_mean"]) == len(evaluations)
@@ -128,7 +131,7 @@ def test_the_run_at_a_glance(runs: list[Path]) -> None:
     assert dict(shown["facts"])["episodes to threshold"] == "12,345"
     assert dict(shown["facts"])["time to threshold"] == "1 min 15 s"
     shown = report_data([replace(run, records=[])], task=None, seconds=0)["runs"][0]
-    assert dict(shown["facts"])["best evaluation"] == dict(shown["facts"])["training steps/s"] == "–"
+    assert dict(shown["facts"])["best evaluation, mean"] == dict(shown["facts"])["training steps/s"] == "–"
 
 
 def test_settings_that_differ_are_marked(runs: list[Path]) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from ars.page.gait import stances
 from ars.policy import LinearPolicy
 from ars.tasks import locomotion
 from ars.tasks.gymnasium import make_env
+from ars.video import viewer
 from ars.video.camera import Camera, FilmError
 from ars.video.episode import Scene, Snapshot, play
 from ars.video.film import GifWriter, Mp4Writer, Trace, WebpWriter, draw_figures, film, stride, writer_for
@@ -294,8 +296,10 @@ def test_mistakes_are_sentences(painted: LinearPolicy, tmp_path: Path, monkeypat
         film(painted, None, [])
     with pytest.raises(FilmError, match="lqr has no pictures"):
         film(painted, "lqr", [])
-    with pytest.raises(FilmError, match="Blind has no pictures"):
+    with pytest.raises(FilmError, match="Blind draws nothing: its environment has no render mode rgb_array"):
         film(painted, "film_envs:Blind", [])
+    with pytest.raises(FilmError, match="stubborn draws nothing: its factory takes no argument render_mode"):
+        film(painted, "film_envs:stubborn", [])
     with pytest.raises(FilmError, match="Unpainted cannot draw itself: pygame is not installed"):
         film(painted, "film_envs:Unpainted", [])
     with pytest.raises(SettingError, match="seconds = 0 must be larger than 0"):
@@ -322,3 +326,21 @@ def test_without_opengl_a_sentence_names_the_packages(monkeypatch: pytest.Monkey
     monkeypatch.setenv("MUJOCO_GL", "off")
     with pytest.raises(FilmError, match="'off' draws no pictures"):
         film(small_policy("Swimmer-v5"), None, [Keep()], seconds=0.1)
+
+
+def test_films_need_no_screen(painted: LinearPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise SDL prints `XDG_RUNTIME_DIR is invalid or not set`, which no user can do anything about."""
+    import film_envs
+
+    monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
+    shares: list[float] = []
+    film(painted, "film_envs:Driven", [], seconds=0.4, progress=shares.append)
+    assert shares == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
+    assert "SDL_VIDEODRIVER" not in os.environ
+    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
+    film(painted, "film_envs:Driven", [], seconds=0.1)
+    assert film_envs.Driven.drivers == 5 * ["dummy"] + 2 * ["x11"]
+
+
+def test_figures_are_never_minus_zero() -> None:
+    assert viewer._figures(Snapshot(1, 0.1, -0.2, -0.04, ())) == ("speed\nreward\ntime", "0.0 m/s\n0\n0.1 s")

@@ -73,7 +73,7 @@ def tell(folder: Path, results: Path, /) -> int:
     told = read_results(results)
     with AskTell.open(folder) as run:
         for record in run.tell(told):
-            print(f"Iteration {record.iteration} is complete: mean reward {record.reward_mean:.4g}.")
+            print(f"Iteration {record.iteration} is complete: mean reward {record.reward_mean:z.4g}.")
         iteration, missing = run.state.j + 1, len(run.ask())
         total = run.asked
     print(f"Iteration {iteration} needs {missing} of {total} results.")

@@ -85,6 +85,13 @@ def command() -> str:
     return shell(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
 
 
+def typed(words: Sequence[str]) -> str:
+    """A command of ars as the user types it; `words` are those of ars.commands."""
+    import shlex
+
+    return f"{command()} {shlex.join(words)}"
+
+
 def shell(path: Path) -> str:
     import shlex
 

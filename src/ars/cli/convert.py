@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, TaskName, app, command, examples, shell
+from ars.cli.common import OTHER, TaskName, app, examples, typed
 from ars.errors import FileError
 
 
@@ -65,9 +65,9 @@ def import_(
 
     Nothing in the file is executed: a pickle that contains more than arrays is refused.
     """
+    from ars.commands import file_words
     from ars.interop.imports import import_policy
     from ars.policies import notes_of
-    from ars.tasks.user_code import task_flag
 
     policy = import_policy(file, task, statistics=statistics)
     path = out or Path("policy.npz")
@@ -78,7 +78,7 @@ def import_(
     print(f"Wrote {path}: {policy.p} × {policy.n} for {task}, from {policy.task['imported']['kind']}.")
     for note in notes_of(policy):
         print(f"Note: {note}")
-    print(f"What to type next:\n  {command()} evaluate {shell(path)}{task_flag(task)}")
+    print(f"What to type next:\n  {typed(file_words('evaluate', path, task))}")
     return 0
 
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, signals, whole
+from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, signals, typed, whole
 from ars.cli.many import Many, print_left_out, read_seeds, report_failures
 from ars.cli.settings import Settings
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
     from ars.experiments.sweep import Row
+
+BEST = "best mean reward, mean over seeds"  # a run's best evaluation, which is the mean of its rollouts
 
 
 @app.command(
@@ -39,17 +41,13 @@ def lqr(
     Writes lqr.csv, table.md and the paper's two plots, and prints the table. The same command continues after an
     interruption.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     from ars.experiments.lqr.comparison import compare
     from ars.lqr import Problem
+    from ars.progress import bar
 
     problem = Problem.load(instance) if instance else Problem.paper()
     folder = out or Path("runs") / f"lqr-seed{seed}"
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with signals(), Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as bar:
-        shown = bar.add_task("LQR", total=None)
+    with signals(), bar(quiet=quiet or not sys.stderr.isatty()) as shown:
         try:
             done = compare(
                 problem,
@@ -59,7 +57,7 @@ def lqr(
                 seed=seed,
                 with_extensions=extensions,
                 workers=how_many(workers),
-                progress=lambda step: bar.update(shown, description=step.label, completed=step.done, total=step.total),
+                progress=lambda step: shown.at(step.label, step.done / step.total),
             )
         except KeyboardInterrupt as interrupt:
             print(f"Interrupted: finished blocks are in {folder}; the same command continues.", file=sys.stderr)
@@ -104,6 +102,7 @@ def sweep(
     The same command continues after an interruption; finished runs are skipped. With a grid it chooses the point with
     the fewest mean episodes to the threshold, as table 1 does, and counts the rollouts that tuning took.
     """
+    from ars.commands import file_words, train_words
     from ars.experiments.seeds import draw_seeds
     from ars.experiments.sweep import make_sweep, run_sweep
     from ars.settings import whole_number
@@ -138,6 +137,11 @@ def sweep(
             _print_ranking(final.rows, tuning.goal)
             used = final.spent
             print(f"Rollouts: {used[0]} of training, {used[1]} of evaluation, besides {sum(spent)} for tuning.")
+        if any(tuned.spent) and not many.quiet:
+            best = tuning.chosen(tuned.rows[0])
+            print("What to type next:")
+            print(f"  {typed(train_words(best.config, best.stop))}")
+            print(f"  {typed(file_words('report', tuning.folder, task))}")
     except KeyboardInterrupt as interrupt:
         print(f"Interrupted: everything is saved in {tuning.folder}; the same command continues.")
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
@@ -150,11 +154,11 @@ def _print_ranking(rows: "Sequence[Row]", goal: float | None) -> None:
     from rich.table import Table
 
     arrivals = () if goal is None else ("reached", f"episodes to {goal:g}")
-    table = Table(*rows[0].point, "seeds", *arrivals, "mean best reward", box=SIMPLE_HEAD, padding=0)
+    table = Table(*rows[0].point, "seeds", *arrivals, BEST, box=SIMPLE_HEAD, padding=0)
     for row in rows:
         none = "not by all" if row.reached else "never"
         mean = none if math.isinf(row.mean_episodes) else f"{row.mean_episodes:.0f}"
-        best = "–" if math.isinf(row.mean_best) else f"{row.mean_best:.1f}"
+        best = "–" if math.isinf(row.mean_best) else f"{row.mean_best:z.1f}"
         cells = (f"{value:g}" for value in row.point.values())
         table.add_row(*cells, str(row.seeds), *(() if goal is None else (str(row.reached), mean)), best)
     Console().print(table)

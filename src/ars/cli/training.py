@@ -20,13 +20,12 @@ from ars.cli.common import (
     Whole,
     Workers,
     app,
-    command,
     examples,
     how_many,
     print_json,
     set_fields,
-    shell,
     signals,
+    typed,
     whole,
 )
 from ars.cli.settings import Settings
@@ -179,20 +178,25 @@ def evaluate(
     file of the paper's authors or of sb3-contrib.
     """
     from ars.policies import notes_of, open_policy
+    from ars.progress import bar
     from ars.sessions import evaluate
 
     opened = open_policy(policy, task)
     for note in notes_of(opened):
         print(f"Note: {note}", file=sys.stderr)
-    result = evaluate(opened, task, episodes=episodes, seed=seed, workers=how_many(workers))
+    with bar(quiet=json or not sys.stderr.isatty()) as shown:
+        result = evaluate(
+            opened, task, episodes=episodes, seed=seed, workers=how_many(workers),
+            progress=lambda done: shown.at(f"evaluating, {episodes} rollouts", done / episodes),
+        )  # fmt: skip
     summary = result.summary()
     if json:
         print_json(summary)
     elif summary["mean"] is None:
         print(f"None of the {episodes} episodes stayed finite.")
     else:
-        print(f"reward   mean {summary['mean']:.2f}   std {summary['std']:.2f}   "
-              f"min {summary['min']:.2f}   max {summary['max']:.2f}")  # fmt: skip
+        print(f"reward   mean {summary['mean']:z.2f}   std {summary['std']:.2f}   "
+              f"min {summary['min']:z.2f}   max {summary['max']:z.2f}")  # fmt: skip
         steps = result.steps
         print(f"length   mean {steps.mean():.1f}   min {steps.min()}   max {steps.max()}   over {episodes} episodes")
         if result.dropped:
@@ -202,14 +206,17 @@ def evaluate(
 
 @app.command(help_epilogue=examples("ars tasks", "ars tasks --json"))
 def tasks(*, json: Json = False) -> int:
-    """List the built-in tasks with the paper's presets.
+    """List the built-in tasks with the paper's presets, and the policies that come with ars.
 
     Any Gymnasium id works too (`ars train CartPole-v1`), and `module:factory` for your own environment.
     """
-    from ars.catalogue import rows
+    from ars.catalogue import DEFINITIONS, rows
+    from ars.policies import evaluations
 
-    built_in = rows()
+    built_in, policies = rows(), evaluations()
     if json:
+        for row in built_in:
+            row["policies"] = {name: one["mean"] for name, one in policies.items() if one["task"] == row["task"]}
         print_json(built_in)
         return 0
     from rich.box import SIMPLE_HEAD
@@ -223,7 +230,14 @@ def tasks(*, json: Json = False) -> int:
         sizes = (str(row[name]) for name in ("n", "p", "H"))
         values = (f"{value:g}" for value in row["preset"].values())
         table.add_row(row["task"], *sizes, f"{row['survival_bonus']:g}", limit, row["variant"], *values)
-    Console().print(table)
+    out = Console(highlight=False, soft_wrap=True)
+    out.print(table, soft_wrap=False)
+    for name, text in DEFINITIONS.items():
+        out.print(f"-{name}  {text}")
+    if policies:
+        out.print("\nPolicies that come with ars (ars watch NAME), and their rewards in 100 episodes:")
+    for name, one in policies.items():
+        out.print(f"  {name:<24}{one['mean']:z8.1f} ± {one['std']:.1f}, min {one['min']:z.1f}")
     return 0
 
 
@@ -231,14 +245,14 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     """Train with a display, and print where the results are."""
     from rich.console import Console
 
+    from ars.commands import file_words
     from ars.dashboards import open_dashboards
     from ars.progress import display
-    from ars.tasks.user_code import task_flag
 
     out = Console(stderr=as_json, highlight=False, markup=False, emoji=False, soft_wrap=True)
     folder = session.run.path if session.run else Path()
-    own = task_flag(session.config.task)
-    again = f"{command()} resume {shell(folder)}{own}"
+    task = session.config.task
+    again = typed(file_words("resume", folder, task))
     if not quiet:
         out.print(_headline(session))
     record = None
@@ -248,9 +262,9 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
                 open_dashboards(
                     dashboards, folder, session.config, session.state, say=lambda note: print(note, file=sys.stderr)
                 ) as sent,
-                display(session.config, session.stop, as_json=as_json, quiet=quiet) as shown,
+                display(session.config, session.stop, seconds=session.seconds, as_json=as_json, quiet=quiet) as shown,
             ):
-                for record in session.records():
+                for record in session.records(shown.phase):
                     shown.record(record)
                     sent.record(record)
         except KeyboardInterrupt as interrupt:
@@ -265,14 +279,15 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     out.print(f"Stopped: {session.stop.reached(record)}.")
     best = session.run.best if session.run else None
     if best:
-        out.print(f"The latest policy is {folder}/policy.npz; the best, {best.mean:.1f} at iteration "
+        out.print(f"The latest policy is {folder}/policy.npz; the best, {best.mean:z.1f} at iteration "
                   f"{best.iteration}, is {folder}/best.npz.")  # fmt: skip
     else:
         out.print(f"The policy is {folder}/policy.npz; it has not been evaluated yet.")
     out.print("What to type next:")
-    out.print(f"  {command()} evaluate {shell(folder / ('best.npz' if best else 'policy.npz'))}{own}")
-    out.print(f"  {command()} watch {shell(folder / ('best.npz' if best else 'policy.npz'))}{own}")
-    out.print(f"  {command()} report {shell(folder)}{own}")
+    policy = folder / ("best.npz" if best else "policy.npz")
+    for words in (file_words("evaluate", policy, task), file_words("watch", policy, task)):
+        out.print(f"  {typed(words)}")
+    out.print(f"  {typed(file_words('report', folder, task))}")
     out.print(f"  {again} --iterations {record.iteration + DEFAULT_ITERATIONS}")
     return 0
 

@@ -1,6 +1,5 @@
 """ars watch, report, gallery: films, windows and pages."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -36,7 +35,9 @@ def watch(
     POLICY is a file, a run folder (its best policy), or the name of a policy that comes with ars. The first
     episode is that of `ars evaluate` with the same seed, in real time.
     """
+    from ars.page.report import part_of
     from ars.policies import open_policy
+    from ars.progress import bar
     from ars.video.camera import check_opengl
     from ars.video.episode import task_of
     from ars.video.film import film, free_file, writer_for
@@ -50,17 +51,20 @@ def watch(
     if not paths and has_display():
         rewards = show(opened, task, seconds=seconds, seed=seed)
         if rewards:
-            print(f"Rewards of the episodes that ended: {', '.join(f'{reward:.1f}' for reward in rewards)}.")
+            print(f"Rewards of the episodes that ended: {', '.join(f'{reward:z.1f}' for reward in rewards)}.")
         return 0
     paths = paths or [free_file(name)]
     writers = [writer_for(path) for path in paths]
-    _say(f"Filming {name} …")
-    rollout, trace = film(opened, task, writers, seconds=FILM_SECONDS if seconds is None else seconds, seed=seed)
+    with bar(quiet=False) as shown:
+        rollout, trace = film(
+            opened, task, writers, seconds=FILM_SECONDS if seconds is None else seconds, seed=seed,
+            progress=part_of(shown.at, f"Filming {name}", 0, 1),
+        )  # fmt: skip
     last = trace.snapshots[-1]
-    speed = "" if last.speed is None else f", {last.speed:.1f} m/s at the end"
+    speed = "" if last.speed is None else f", {last.speed:z.1f} m/s at the end"
     for path in paths:
         size = path.stat().st_size / 1e6
-        print(f"Wrote {path}, {size:.1f} MB: {last.time:.1f} s, reward {rollout.reward:.1f}{speed}.")
+        print(f"Wrote {path}, {size:.1f} MB: {last.time:.1f} s, reward {rollout.reward:z.1f}{speed}.")
     return 0
 
 
@@ -78,18 +82,20 @@ def report(
 ) -> int:
     """Write a page about one or several runs, which opens without a network connection.
 
-    RUNS are run folders, or folders of run folders; runs may still be in progress. The page has learning curves,
-    settings, the policy as a heat map, and a film of the best run of each task.
+    RUNS are run folders, or folders of run folders, such as that of a sweep; runs may still be in progress. The page
+    has learning curves, settings, the policy as a heat map, and a film of the best run of each task.
     """
     if not runs:
         raise SettingError("Name at least one run folder: ars report runs/HalfCheetah-v5-V2-seed0.")
     from ars.page.report import write_report
+    from ars.progress import bar
     from ars.run_files import read_run, run_folders
     from ars.video.camera import check_opengl
 
     check_opengl()
     opened = [read_run(path) for path in run_folders(list(runs))]
-    write_report(opened, out, task=task, seconds=seconds, say=_nothing if quiet else _say)
+    with bar(quiet=quiet) as shown:
+        write_report(opened, out, task=task, seconds=seconds, say=shown.say, at=shown.at)
     if not quiet:
         print(f"The page is {out}: open it in a browser.")
     return 0
@@ -110,6 +116,7 @@ def gallery(
     from ars import policies as shipped
     from ars.page.gallery import gallery_names, write_gallery
     from ars.policies import open_policy
+    from ars.progress import bar
     from ars.video.camera import check_opengl
 
     check_opengl()
@@ -117,18 +124,11 @@ def gallery(
     if not names:
         raise SettingError(f"This ars comes without policies: name some, for example {command()} gallery runs/*.")
     opened = [(shown, open_policy(name, task)) for shown, name in zip(gallery_names(names), names, strict=True)]
-    write_gallery(opened, out, task=task, seconds=seconds, say=_nothing if quiet else _say)
+    with bar(quiet=quiet) as shown:
+        write_gallery(opened, out, task=task, seconds=seconds, at=shown.at)
     if not quiet:
         print(f"The page is {out}: open it in a browser.")
     return 0
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _nothing(_text: str) -> None:
-    """For --quiet."""
 
 
 def _check_ending(path: Path, ending: str) -> Path:

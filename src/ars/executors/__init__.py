@@ -3,15 +3,15 @@
 from typing import Protocol
 
 from ars.errors import SettingError
-from ars.executors.batch import Batch, Rollouts, assemble, join, run_block, run_one
+from ars.executors.batch import Batch, Finished, Rollouts, assemble, join, nothing, run_block, run_one
 from ars.executors.serial import SerialExecutor
 from ars.settings import whole_number
 from ars.tasks import TaskFactory
 from ars.workers import cores
 
 __all__ = [
-    "Batch", "Executor", "Rollouts", "SerialExecutor", "assemble", "cores", "join", "make_executor", "run_block",
-    "run_one",
+    "Batch", "Executor", "Rollouts", "SerialExecutor", "assemble", "cores", "join", "local_executor",
+    "make_executor", "run_block", "run_one",
 ]  # fmt: skip
 
 
@@ -21,6 +21,12 @@ class Executor(Protocol):
     def run(self, batch: Batch) -> Rollouts: ...
 
     def close(self) -> None: ...
+
+
+class LocalExecutor(Executor, Protocol):
+    """One on this machine, which also tells of each finished rollout."""
+
+    def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts: ...
 
 
 def make_executor(
@@ -42,6 +48,12 @@ def make_executor(
         raise SettingError(
             f"executor = {kind!r} is unknown: choose local or ray, or give an object with run and close."
         )
+    return local_executor(factory, workers)
+
+
+def local_executor(factory: TaskFactory, workers: int) -> LocalExecutor:
+    """Threads if the task releases the GIL, otherwise processes; workers = 1 uses only this thread."""
+    workers = whole_number("workers", workers, 1, 4096)
     if workers == 1:
         return SerialExecutor(factory)
     if factory.releases_gil:

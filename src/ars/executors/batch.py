@@ -4,6 +4,7 @@ A batch is all that a worker needs to run any of its rollouts. Blocks of it may 
 bits for every division into aligned blocks of 2**q directions.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +17,7 @@ from ars.searches import Params, Search
 from ars.tasks import Rollout, Task
 
 FloatArray = NDArray[np.float64]
+Finished = Callable[[], None]  # called after each rollout, for a progress bar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +97,17 @@ def assemble(batch: Batch, rollouts: list[Rollout]) -> Rollouts:
     return Rollouts(rewards, steps, merge_tree(stack(leaves)))
 
 
-def run_block(task: Task, batch: Batch, start: int, stop: int) -> Rollouts:
+def nothing() -> None:
+    """For callers without a progress bar."""
+
+
+def run_block(task: Task, batch: Batch, start: int, stop: int, finished: Finished = nothing) -> Rollouts:
     """Directions start … stop − 1."""
-    return assemble(batch, [run_one(task, batch, k, sign) for k, sign in batch.units(start, stop)])
+    rollouts = []
+    for k, sign in batch.units(start, stop):
+        rollouts.append(run_one(task, batch, k, sign))
+        finished()
+    return assemble(batch, rollouts)
 
 
 def join(parts: list[Rollouts]) -> Rollouts:

@@ -5,7 +5,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from ars.errors import WorkerError
-from ars.executors.batch import Batch, Rollouts, assemble, run_one
+from ars.executors.batch import Batch, Finished, Rollouts, assemble, nothing, run_one
 from ars.noise import SharedTable, attach_table, forget_tables
 from ars.tasks import Rollout, Task, TaskFactory
 from ars.workers import CONTEXT, MOST_DEATHS, main_guard_hint, start_worker
@@ -26,7 +26,7 @@ class ProcessExecutor:
             self._workers, mp_context=CONTEXT, initializer=_start_worker, initargs=(self._factory,)
         )
 
-    def run(self, batch: Batch) -> Rollouts:
+    def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts:
         units, table = batch.units(), self._path_of_table(batch)
         done: dict[int, Rollout] = {}
         deaths = 0
@@ -36,7 +36,7 @@ class ProcessExecutor:
                 futures = {
                     i: self._pool.submit(_run, batch, *unit, table) for i, unit in enumerate(units) if i not in done
                 }
-                self._collect(futures, done)
+                self._collect(futures, done, finished)
             except BrokenProcessPool as error:
                 deaths = 0 if len(done) > before else deaths + 1
                 if deaths >= MOST_DEATHS:
@@ -45,13 +45,14 @@ class ProcessExecutor:
                 self._pool = self._start()
         return assemble(batch, [done[i] for i in range(len(units))])
 
-    def _collect(self, futures: dict[int, Future[Rollout]], done: dict[int, Rollout]) -> None:
+    def _collect(self, futures: dict[int, Future[Rollout]], done: dict[int, Rollout], finished: Finished) -> None:
         """Add finished rollouts to `done`, including those that finished before a worker died."""
         broken: BrokenProcessPool | None = None
         try:
             for i, future in futures.items():
                 try:
                     done[i] = future.result()
+                    finished()
                 except BrokenProcessPool as error:
                     broken = error
         except BaseException:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from queue import SimpleQueue
 
-from ars.executors.batch import Batch, Rollouts, assemble, run_one
+from ars.executors.batch import Batch, Finished, Rollouts, assemble, nothing, run_one
 from ars.noise import forget_tables
 from ars.tasks import Rollout, Task
 
@@ -22,15 +22,19 @@ class ThreadExecutor:
             self._tasks = on_failure.pop_all()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ars")
 
-    def run(self, batch: Batch) -> Rollouts:
-        return self.run_block(batch, 0, batch.size)
+    def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts:
+        return self.run_block(batch, 0, batch.size, finished)
 
-    def run_block(self, batch: Batch, start: int, stop: int) -> Rollouts:
+    def run_block(self, batch: Batch, start: int, stop: int, finished: Finished = nothing) -> Rollouts:
         """Directions start … stop − 1."""
         units = batch.units(start, stop)
         futures = [self._pool.submit(self._run, batch, k, sign) for k, sign in units]
+        rollouts = []
         try:
-            return assemble(batch, [future.result() for future in futures])
+            for future in futures:
+                rollouts.append(future.result())
+                finished()
+            return assemble(batch, rollouts)
         except BaseException:
             for future in futures:
                 future.cancel()

@@ -114,7 +114,7 @@ def sentence(outcome: Outcome) -> str:
     if outcome.curve is None:
         return f"{outcome.spec.name}: FAILED: {outcome.failure}"
     curve = outcome.curve
-    best = f"best {curve.best:.1f}" if curve.rewards.size else "not evaluated"
+    best = f"best mean reward {curve.best:z.1f}" if curve.rewards.size else "not evaluated"
     return f"{outcome.spec.name}: {curve.status.rstrip('.')}, {best}, {curve.episodes} episodes"
 
 

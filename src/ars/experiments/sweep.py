@@ -102,6 +102,10 @@ class Sweep:
         others = [seed for seed in seeds if seed not in self.seeds]
         return replace(self, seeds=others, grid=[dict(chosen.point)])
 
+    def chosen(self, row: "Row") -> RunSpec:
+        """The run of a point on the first seed."""
+        return self._spec(row.point, self.seeds[0])
+
 
 def make_sweep(
     task: str,
@@ -143,7 +147,7 @@ class Row:
     seeds: int
     reached: int
     mean_episodes: float
-    mean_best: float
+    mean_best: float  # over seeds, of each run's best evaluation, itself the mean of its rollouts
 
 
 def ranking(curves: Sequence[Curve], threshold: float | None, specs: Sequence[RunSpec]) -> list[Row]:

@@ -2,6 +2,7 @@
 
 The curves of a run are the columns of three tables: its evaluations, its telemetry and its speed. Telemetry is every
 number in the records besides the columns that all runs share, so that a new quantity gets a chart under its name.
+The mean length of the episodes is among it: a policy that learns to end its episodes must be seen.
 """
 
 import math
@@ -17,6 +18,7 @@ from ars.timing import steps_per_second, training_spent
 
 AXES = ("episodes", "timesteps", "seconds")
 TITLES = {
+    "length_mean": "Mean length of the training episodes",
     "sigma_R": "σ_R, the deviation of the rewards used in a step",
     "update_norm": "Frobenius norm of the update of M",
     "relative_cost": "Relative cost, (J − J*) / J*",
@@ -33,7 +35,7 @@ Table = dict[str, Any]  # a list for each of AXES, and under "columns" the lists
 def tables(records: Records, most: int) -> dict[str, Table]:
     """The three tables of a run, with at most `most` points per curve."""
     evaluated = thin([record for record in records if record.get("eval_mean") is not None], most)
-    evaluations = _table(evaluated, ["eval_mean"])
+    evaluations = _table(evaluated, ["eval_mean", "eval_min"])
     if all(record.get("eval_std") is not None for record in evaluated):
         for name, sign in (("low", -1), ("high", 1)):
             evaluations[name] = [shorten(record["eval_mean"] + sign * record["eval_std"]) for record in evaluated]
@@ -42,9 +44,9 @@ def tables(records: Records, most: int) -> dict[str, Table]:
 
 
 def telemetry_names(records: Records) -> list[str]:
-    """The numeric columns that not every run has, in order of first appearance."""
+    """The numeric columns that not every run has, and the length of episodes, in order of first appearance."""
     names = dict.fromkeys(name for record in records for name, value in record.items() if _number(value) is not None)
-    return [name for name in names if name not in SHARED]
+    return [name for name in names if name not in SHARED or name == "length_mean"]
 
 
 def speeds(records: Records, most: int = MOST_SPEEDS) -> Table:
@@ -68,12 +70,13 @@ def charts(
         name for _, members in groups for i in members for name in runs[i]["telemetry"]["columns"]
     )
     columns = [("evaluations", "eval_mean", "Learning curve", "Learning curve: mean reward of the evaluations", "")]
+    columns += [("evaluations", "eval_min", "Lowest reward of each evaluation", "Lowest reward of each evaluation", "")]
     columns += [("telemetry", name, TITLES.get(name, name), name, "") for name in telemetry]
     columns += [("speed", "steps_per_second", "Training steps per second", "Training timesteps per second", " steps/s")]
     return [
         {
             "table": table, "column": column, "title": title, "label": label, "unit": unit,
-            "limit": threshold if table == "evaluations" else None,
+            "limit": threshold if column == "eval_mean" else None,
             "bands": [_bands(group, [runs[i][table] for i in members], column) for group, members in groups],
         }
         for table, column, title, label, unit in columns

@@ -1,6 +1,7 @@
 """A film and its foot contacts as data for a page."""
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 from ars.errors import ArsError
@@ -8,15 +9,17 @@ from ars.policy import LinearPolicy
 from ars.video.film import FrameWriter, Trace, film
 
 
-def film_gait(policy: LinearPolicy, task: str | None, *, seconds: float) -> dict[str, Any]:
+def film_gait(
+    policy: LinearPolicy, task: str | None, *, seconds: float, progress: Callable[[float], None] = lambda _: None
+) -> dict[str, Any]:
     """Frames, speeds, stances and a summary of the first episode of `ars evaluate` with seed 0; {"why_not": …} if no
     film can be made."""
     writer = FrameWriter()
     try:
-        rollout, trace = film(policy, task, [writer], seconds=seconds)
+        rollout, trace = film(policy, task, [writer], seconds=seconds, progress=progress)
     except ArsError as error:
         return {"why_not": str(error)}
-    summary = f"reward {rollout.reward:.1f} in {rollout.steps} steps"
+    summary = f"reward {rollout.reward:z.1f} in {rollout.steps} steps"
     speed = _mean_speed(trace)
     length = trace.snapshots[-1].time
     feet = [(foot, stances(trace, i)) for i, foot in enumerate(trace.feet)]
@@ -24,7 +27,7 @@ def film_gait(policy: LinearPolicy, task: str | None, *, seconds: float) -> dict
         "frames": [base64.b64encode(frame).decode() for frame in writer.frames],
         "frame_seconds": writer.seconds,
         "seconds": length,
-        "summary": summary if speed is None else f"{summary}, {speed:.2f} m/s in the second half",
+        "summary": summary if speed is None else f"{summary}, {speed:z.2f} m/s in the second half",
         "speeds": _speeds(trace),
         "feet": [{"name": foot, "down": down, "share": _share(down, length)} for foot, down in feet],
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 from ars.page.gait import film_gait
 from ars.page.html import write_page
-from ars.page.report import Say, short_names
+from ars.page.report import At, part_of, short_names
 from ars.policy import LinearPolicy
 from ars.versions import versions
 from ars.video.film import check_seconds
@@ -17,15 +17,16 @@ def write_gallery(
     *,
     task: str | None = None,
     seconds: float = 6.0,
-    say: Say = lambda _: None,
+    at: At = lambda _, __: None,
 ) -> dict[str, Any]:
     """Write the page for policies and their names; returns the data of the page."""
     check_seconds(seconds)
     shown = []
-    for name, policy in policies:
-        say(f"Filming {name} …")
+    for i, (name, policy) in enumerate(policies):
+        progress = part_of(at, f"Filming {name}", i, len(policies))
         facts = [str(policy.task.get("name", task or "")), f"{policy.p} × {policy.n} numbers"]
-        shown.append({"name": name, "facts": facts, "gait": film_gait(policy, task, seconds=seconds)})
+        gait = film_gait(policy, task, seconds=seconds, progress=progress)
+        shown.append({"name": name, "facts": facts, "gait": gait})
     data = {"kind": "gallery", "version": versions()["ars-rl"], "policies": shown}
     write_page(data, out)
     return data

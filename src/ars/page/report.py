@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 
 from ars import presets
+from ars.commands import file_words, train_words
 from ars.errors import SettingError
 from ars.page.charts import AXES, charts, shorten, tables
 from ars.page.gait import film_gait
 from ars.page.html import write_page
 from ars.policy import FloatArray, LinearPolicy
 from ars.run_files import RunFiles
-from ars.searches import search_name, search_settings
-from ars.settings import own_fields
+from ars.searches import search_settings
 from ars.statistics import percentile
 from ars.tasks.axis_names import Columns, name_axes
-from ars.tasks.user_code import task_flag
-from ars.timing import duration, mean_speed
+from ars.timing import duration, length_text, mean_speed
 from ars.versions import versions
 from ars.video.film import check_seconds
 
@@ -30,6 +29,7 @@ POINTS_OF_ALL = 16_000  # shared by all runs, to keep the page small
 DEEPEST = 10  # nesting of settings
 
 Say = Callable[[str], None]
+At = Callable[[str, float], None]  # what is being done, and the share of everything that is done
 
 
 # -- settings: the only functions here that know the fields of a configuration ----------------------------------------
@@ -38,7 +38,8 @@ Say = Callable[[str], None]
 def _settings_pairs(run: RunFiles) -> list[tuple[str, Any]]:
     """What the runs of a group have in common, as (name, value); they differ only in their seed."""
     config = run.config
-    return [("search", config.label), *search_settings(config.search).items(), ("H", config.H), ("shift", config.shift)]
+    shared = [(name, getattr(config, name)) for name in ("H", "shift", "stats_every")]
+    return [("search", config.label), *search_settings(config.search).items(), *shared]
 
 
 def _label(run: RunFiles) -> str:
@@ -46,35 +47,32 @@ def _label(run: RunFiles) -> str:
     return f"{run.config.label}, seed {run.config.seed}"
 
 
-def _flags(run: RunFiles) -> dict[str, Any]:
-    """All flags of `ars train` for this run, so that they stay valid if a preset changes."""
-    config = run.config
-    shared = {f.name: getattr(config, f.name) for f in own_fields(config)}
-    usual = {f.name: f.default for f in own_fields(config) if f.name in ("noise", "table_size", "stats_every")}
-    shared = {name: value for name, value in shared.items() if usual.get(name) != value or name not in usual}
-    start = {"from": "POLICY", "from-weight": config.start.partition(":")[2]} if config.start else {}
-    return {
-        "search": search_name(config.search),
-        **search_settings(config.search),
-        **shared,
-        **start,
-        **run.stop.to_dict(),
-    }
-
-
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
 def write_report(
-    runs: list[RunFiles], out: Path, *, task: str | None = None, seconds: float = 8.0, say: Say = lambda _: None
+    runs: list[RunFiles],
+    out: Path,
+    *,
+    task: str | None = None,
+    seconds: float = 8.0,
+    say: Say = lambda _: None,
+    at: At = lambda _, __: None,
 ) -> dict[str, Any]:
     """Write the report of some runs, without films if seconds = 0; returns the data of the page."""
-    data = report_data(runs, task=task, seconds=seconds, say=say)
+    data = report_data(runs, task=task, seconds=seconds, say=say, at=at)
     write_page(data, out)
     return data
 
 
-def report_data(runs: list[RunFiles], *, task: str | None, seconds: float, say: Say = lambda _: None) -> dict[str, Any]:
+def report_data(
+    runs: list[RunFiles],
+    *,
+    task: str | None,
+    seconds: float,
+    say: Say = lambda _: None,
+    at: At = lambda _, __: None,
+) -> dict[str, Any]:
     """The data of the page. Only the best run of each task is filmed, to keep the page small."""
     if seconds != 0:
         check_seconds(seconds)
@@ -85,15 +83,22 @@ def report_data(runs: list[RunFiles], *, task: str | None, seconds: float, say: 
     shown = [_run(run, name, most) for run, name in zip(runs, short_names([run.path for run in runs]), strict=True)]
     tasks = [_task(name, runs, shown) for name in names]
     if seconds > 0:
-        for best in [one["best"] for one in tasks]:
-            run = runs[best]
-            if run.policy is not None:
-                say(f"Filming {shown[best]['name']} …")
-                confirmed = task if task == run.config.task else None  # for the runs of that task only
-                gait = shown[best]["gait"] = film_gait(_policy_of_task(run), confirmed, seconds=seconds)
-                if "why_not" in gait:
-                    say(f"No film: {gait['why_not']}")
+        filmed = [one["best"] for one in tasks if runs[one["best"]].policy is not None]
+        for i, best in enumerate(filmed):
+            confirmed = task if task == runs[best].config.task else None  # for the runs of that task only
+            gait = shown[best]["gait"] = film_gait(
+                _policy_of_task(runs[best]), confirmed, seconds=seconds,
+                progress=part_of(at, f"Filming {shown[best]['name']}", i, len(filmed)),
+            )  # fmt: skip
+            if "why_not" in gait:
+                say(f"No film: {gait['why_not']}")
     return {"kind": "report", "version": versions()["ars-rl"], "tasks": tasks, "runs": shown}
+
+
+def part_of(at: At, what: str, i: int, count: int) -> Callable[[float], None]:
+    """The progress of the i-th of several films, of which each counts the same; also announces it."""
+    at(what, i / count)
+    return lambda share: at(what, (i + share) / count)
 
 
 def _policy_of_task(run: RunFiles) -> LinearPolicy:
@@ -162,10 +167,13 @@ def facts(run: RunFiles) -> list[tuple[str, str]]:
     evaluated = [record for record in run.records if record.get("eval_mean") is not None]
     best = max(evaluated, key=lambda record: record["eval_mean"], default={})
     deviation = f" ± {_number(best['eval_std'])}" if best.get("eval_std") is not None else ""
+    lengths = [r["length_mean"] for r in run.records if r.get("length_mean") is not None]
     rows = [
         ("seed", str(run.config.seed)),
-        ("best evaluation", _number(best.get("eval_mean")) + deviation),
+        ("best evaluation, mean", _number(best.get("eval_mean")) + deviation),
+        ("its lowest reward", _number(best.get("eval_min"))),
         ("at iteration", _number(best.get("iteration"))),
+        ("episode length, change", length_text(lengths[-1], lengths[0]) if lengths else "–"),
     ]
     if (threshold := presets.threshold(run.config.task)) is not None:
         reached = next((record for record in evaluated if record["eval_mean"] >= threshold), None)
@@ -186,7 +194,7 @@ def _number(value: float | None) -> str:
     """Four digits, or all those before the point, as the script's `number` does."""
     if value is None:
         return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:z.4g}"
 
 
 def _policy(run: RunFiles) -> dict[str, Any] | None:
@@ -235,24 +243,13 @@ def _flat(value: Any, name: str = "", depth: int = 0) -> list[tuple[str, str]]:
 
 def commands(run: RunFiles) -> list[tuple[str, str]]:
     """The commands that repeat, continue, evaluate and show this run."""
-    task, folder = run.config.task, str(run.path)
-    flags = (word for name, value in _flags(run).items() for word in flag_words(name, value))
-    own = shlex.split(task_flag(task))
-    listed = [("train it again", ["ars", "train", task, *flags])]
-    listed += [("continue it", ["ars", "resume", folder, "--minutes", "10", *own])]
+    task, file = run.config.task, run.path / run.policy_file
+    listed = [("train it again", train_words(run.config, run.stop))]
+    listed += [("continue it", file_words("resume", run.path, task, "--minutes", "10"))]
     if run.policy_file:
-        file = str(run.path / run.policy_file)
-        listed += [("evaluate it", ["ars", "evaluate", file, *own]), ("watch it", ["ars", "watch", file, *own])]
-    listed += [("make this page", ["ars", "report", folder, *own])]
-    return [(what, shlex.join(words)) for what, words in listed]
-
-
-def flag_words(name: str, value: Any) -> tuple[str, ...]:
-    """A flag as it is typed."""
-    flag = name.replace("_", "-")
-    if isinstance(value, bool):
-        return (f"--{flag}" if value else f"--no-{flag}",)
-    return f"--{flag}", str(value)
+        listed += [("evaluate it", file_words("evaluate", file, task)), ("watch it", file_words("watch", file, task))]
+    listed += [("make this page", file_words("report", run.path, task))]
+    return [(what, shlex.join(["ars", *words])) for what, words in listed]
 
 
 def short_names(paths: list[Path]) -> list[str]:

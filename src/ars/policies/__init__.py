@@ -5,9 +5,10 @@ and rewards; `ars evaluate TASK` measures the rewards again.
 """
 
 from pathlib import Path
+from typing import Any
 
 from ars.errors import FileError, SettingError
-from ars.files import one_line
+from ars.files import one_line, read_json
 from ars.interop.formats import foreign_format
 from ars.policy import LinearPolicy
 
@@ -17,6 +18,13 @@ FOLDER = Path(__file__).parent
 def names() -> list[str]:
     """The names of all policies that come with the package."""
     return sorted(path.stem for path in FOLDER.glob("*.npz"))
+
+
+def evaluations() -> dict[str, dict[str, Any]]:
+    """The task and the measured rewards (mean, std, min, max) of each policy that comes with the package."""
+    there = names()
+    measured = read_json(FOLDER / "evaluations.json") if there else {}
+    return {name: {"task": one["task"], **one["evaluation"]} for name, one in measured.items() if name in there}
 
 
 def shipped(name: str) -> Path:

@@ -4,15 +4,16 @@ The rollout is that of the plain-Python task; the watcher wraps the environment 
 """
 
 import math
-from collections.abc import Callable
-from contextlib import closing
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 
-from ars.errors import ArsError, SettingError
+from ars.errors import ArsError, SettingError, TaskError
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
 from ars.settings import LARGEST_SEED, whole_number
@@ -88,7 +89,7 @@ def play(
     """Run the episode, or its first `seconds`, and call `watch` at its start and after every step."""
     name = task_of(policy, task)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    with closing(_watched(name, watch, render_mode)) as made:
+    with _sdl_driver(render_mode), closing(_watched(name, watch, render_mode)) as made:
         if (policy.p, policy.n) != (made.p, made.n):
             raise SettingError(
                 f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
@@ -96,6 +97,22 @@ def play(
             )
         steps = made.H if seconds == math.inf else min(made.H, max(1, math.ceil(seconds / made.scene.dt - 1e-9)))
         return made.rollout(policy, Key(seed, Stream.TEST, 0, k), H=steps, shift=0.0, gather=False)
+
+
+@contextmanager
+def _sdl_driver(render_mode: str | None) -> Iterator[None]:
+    """Choose how pygame, with which many environments draw, reaches the screen, unless the user has chosen: not at all
+    for films, and not by Wayland without XDG_RUNTIME_DIR. Otherwise it complains on stderr."""
+    driver = "dummy" if render_mode == "rgb_array" else "x11"
+    needed = render_mode == "rgb_array" or ("DISPLAY" in os.environ and "XDG_RUNTIME_DIR" not in os.environ)
+    if not needed or "SDL_VIDEODRIVER" in os.environ:
+        yield
+        return
+    os.environ["SDL_VIDEODRIVER"] = driver
+    try:
+        yield
+    finally:
+        os.environ.pop("SDL_VIDEODRIVER", None)
 
 
 def task_of(policy: LinearPolicy, task: str | None) -> str:
@@ -136,10 +153,26 @@ class _WatchedTask(GymnasiumTask):
     def __init__(self, name: str, watch: Watcher, render_mode: str | None) -> None:
         super().__init__(name)
         if render_mode and self._mujoco is None:  # MuJoCo is drawn by our own camera
-            self._env.close()
-            self._env = make_env(name, render_mode=render_mode)
+            self._env = _drawing(name, self._env, render_mode)
         self.scene = Scene.of(name, self._env)
         self._env = _Watched(self._env, self.scene, watch)
+
+
+def _drawing(name: str, env: gymnasium.Env[Any, Any], render_mode: str) -> gymnasium.Env[Any, Any]:
+    """The environment again, in this render mode; a FilmError if it draws nothing."""
+    if env.render_mode == render_mode:
+        return env
+    modes = env.metadata.get("render_modes") or ()
+    if render_mode not in modes:
+        instead = "; --gif FILE makes a film" if "rgb_array" in modes else ""
+        raise FilmError(f"{name} draws nothing: its environment has no render mode {render_mode}{instead}.")
+    env.close()
+    try:
+        return make_env(name, render_mode=render_mode)
+    except TaskError as error:
+        if isinstance(error.__cause__, TypeError) and "render_mode" in str(error.__cause__):
+            raise FilmError(f"{name} draws nothing: its factory takes no argument render_mode.") from error
+        raise
 
 
 class _Watched(gymnasium.Wrapper[Any, Any, Any, Any]):

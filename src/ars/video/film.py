@@ -6,6 +6,7 @@ Writers receive the frames one by one while the episode runs.
 import io
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,8 +57,10 @@ def film(
     k: int = 0,
     width: int = WIDTH,
     height: int = HEIGHT,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[Rollout, Trace]:
-    """Film an episode, or its first `seconds`, in real time; the trace has every step."""
+    """Film an episode, or its first `seconds`, in real time; the trace has every step. `progress` gets the share done:
+    of `seconds`, because nobody knows when an episode ends."""
     check_seconds(seconds)
     trace, lens = Trace(), _Lens(width, height)
 
@@ -70,6 +73,7 @@ def film(
             draw_figures(frame, snapshot)
             for writer in writers:
                 writer.add(frame, every * scene.dt)
+            progress(min(1.0, snapshot.time / seconds))
 
     try:
         rollout = play(policy, task, watch, seed=seed, k=k, seconds=seconds, render_mode="rgb_array")
@@ -140,8 +144,8 @@ def draw_figures(frame: Any, snapshot: Snapshot) -> None:
     draw = ImageDraw.Draw(frame, "RGBA")
     size = max(10, frame.height // 17)
     font = ImageFont.load_default(size)
-    speed = "" if snapshot.speed is None else f"{snapshot.speed:.1f} m/s"
-    texts = [speed, f"reward {snapshot.reward:.0f}", f"{snapshot.time:.1f} s"]
+    speed = "" if snapshot.speed is None else f"{snapshot.speed:z.1f} m/s"
+    texts = [speed, f"reward {snapshot.reward:z.0f}", f"{snapshot.time:.1f} s"]
     top = frame.height - round(1.9 * size)
     draw.rectangle((0, top, frame.width, frame.height), fill=(18, 28, 38, 190))
     places = (0.03 * frame.width, "lm"), (0.5 * frame.width, "mm"), (0.97 * frame.width, "rm")

@@ -120,5 +120,5 @@ class _Window:
 
 def _figures(snapshot: Snapshot) -> tuple[str, str]:
     """Names and values for the viewer."""
-    speed = "" if snapshot.speed is None else f"{snapshot.speed:.1f} m/s"
-    return "speed\nreward\ntime", f"{speed}\n{snapshot.reward:.0f}\n{snapshot.time:.1f} s"
+    speed = "" if snapshot.speed is None else f"{snapshot.speed:z.1f} m/s"
+    return "speed\nreward\ntime", f"{speed}\n{snapshot.reward:z.0f}\n{snapshot.time:.1f} s"

@@ -88,10 +88,6 @@ function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
     content.push(s("text", { x: right, y: height - 4, "text-anchor": "end" }, axis.name.toLowerCase()));
     content.push(s("g", { "clip-path": `url(#${clip})` }, curves(series, px, py),
       limit !== null && s("line", { class: "limit", x1: margin.left, x2: right, y1: py(limit), y2: py(limit) })));
-    if (limit !== null && limit >= y0 && limit <= y1) {
-      const y = py(limit) < margin.top + 16 ? py(limit) + 15 : py(limit) - 5;
-      content.push(s("text", { class: "limit-text", x: margin.left + 6, y }, `the paper's threshold ${number(limit)}`));
-    }
     if (!series.some((line) => line.ys.some((y) => y !== null)))
       content.push(s("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "Nothing to show yet"));
     over = s("g", {});
@@ -140,6 +136,8 @@ function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
       const key = h("i", { class: "key", style: { background: line.colour } });
       return h("span", {}, key, line.label, value !== null && h("b", {}, ` ${number(value)}${unit}`));
     });
+    if (limit !== null) // here and not in the plot, where a curve would cross it
+      items.push(h("span", { class: "limit-text" }, h("i", { class: "key dashed" }), `the paper's threshold ${number(limit)}`));
     const at = cursor === null ? [] : [h("b", {}, `${axis.name} ${axis.show(Math.round(cursor))}`)];
     legend.replaceChildren(...at, ...items);
   }

@@ -10,7 +10,8 @@ function linesOf({ table, column, bands }) {
     const there = group.filter((index) => data.runs[index][table].columns[column]?.length);
     const drawn = there.filter((index) => state.chosen.has(index)), alone = drawn.length === 1;
     const lines = drawn.map((index, k) => {
-      const { name, [table]: { [state.axis]: xs, columns, low, high } } = data.runs[index];
+      const { name, [table]: { [state.axis]: xs, columns, ...spread } } = data.runs[index];
+      const { low, high } = column === "eval_mean" ? spread : {};
       const label = alone && low ? `${name}: mean of an evaluation ± its standard deviation` : name;
       const line = { label, xs, ys: columns[column], colour: colour(alone || groups.length > 1 ? g : k + 1) };
       return alone ? { ...line, low, high } : { ...line, thin: true };
