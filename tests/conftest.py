@@ -1,7 +1,7 @@
 """What all tests share: hypothesis without clocks or files, and the environments of small_envs.py by name."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,17 @@ def calls() -> Iterator[list[object]]:
     small_envs.calls.clear()
     yield small_envs.calls
     small_envs.calls.clear()
+
+
+@pytest.fixture(autouse=True)
+def default_workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """The library's default of all cores is one worker here, because processes take a second to start; returned is the
+    real one. The command line is not affected."""
+    from ars import executors
+
+    real = executors.default_workers
+    monkeypatch.setattr(executors, "default_workers", lambda factory: 1)
+    return real
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 A worker ends when its parent ends, for whatever reason; it leaves Ctrl-C to its parent and computes in one thread.
 """
 
+import ast
 import contextlib
 import math
 import multiprocessing
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from ars.errors import ArsError, SettingError, WorkerError
@@ -64,6 +66,28 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def end_if_importing_main() -> None:
+    """End a worker process whose import of the main script trains again; its parent gives the hint below."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        sys.exit(1)
+
+
+def in_unguarded_script() -> bool:
+    """Whether worker processes, which import the main script, would meet the current call again."""
+    main = sys.modules["__main__"]
+    frame, file = sys._getframe(), getattr(main, "__file__", None)
+    while frame.f_back and not (frame.f_globals is vars(main) and frame.f_code.co_name == "<module>"):
+        frame = frame.f_back
+    if file is None or frame.f_globals is not vars(main):  # a notebook, or a thread: nothing to meet or to see
+        return False
+    try:
+        parts = ast.walk(ast.parse(Path(file).read_bytes()))
+    except (OSError, SyntaxError, ValueError):
+        return True
+    guarded = (part.body for part in parts if isinstance(part, ast.If) and "__name__" in ast.unparse(part.test))
+    return not any(body[0].lineno <= frame.f_lineno <= (body[-1].end_lineno or 0) for body in guarded)
 
 
 def main_guard_hint(what: str) -> str:

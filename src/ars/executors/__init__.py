@@ -1,5 +1,6 @@
 """Executors: run(batch) → rollouts, ordered by k whatever the order in which they finish."""
 
+import multiprocessing
 from typing import Protocol
 
 from ars.errors import SettingError
@@ -7,7 +8,8 @@ from ars.executors.batch import Batch, Rollouts, assemble, join, run_block, run_
 from ars.executors.serial import SerialExecutor
 from ars.settings import whole_number
 from ars.tasks import TaskFactory
-from ars.workers import cores
+from ars.tasks.user_code import needs_object
+from ars.workers import cores, in_unguarded_script
 
 __all__ = [
     "Batch", "Executor", "Rollouts", "SerialExecutor", "assemble", "cores", "join", "make_executor", "run_block",
@@ -23,17 +25,27 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
+def default_workers(factory: TaskFactory) -> int:
+    """All cores. One, for an environment in Python, if processes could not import the task or would run the script
+    again, or if this process is itself a worker of somebody's; the bits are the same."""
+    if factory.releases_gil:
+        return cores()
+    alone = needs_object(factory.name) or multiprocessing.parent_process() is not None or in_unguarded_script()
+    return 1 if alone else cores()
+
+
 def make_executor(
-    factory: TaskFactory, workers: int, *, kind: str | Executor = "local", address: str | None = None
+    factory: TaskFactory, workers: int | None, *, kind: str | Executor = "local", address: str | None = None
 ) -> Executor:
     """local: threads if the task releases the GIL, otherwise processes; workers = 1 uses only this thread. ray: the
     CPUs of the cluster at `address`, or of a private Ray with `workers` CPUs. An executor object is returned unchanged,
     and its creator closes it."""
-    workers = whole_number("workers", workers, 1, 4096)
+    if workers is not None:
+        workers = whole_number("workers", workers, 1, 4096)
     if kind == "ray":
         from ars.executors.ray import RayExecutor
 
-        return RayExecutor(factory, workers, address)
+        return RayExecutor(factory, workers or cores(), address)
     if address is not None:
         raise SettingError(f"address = {address!r} needs the executor ray.")
     if not isinstance(kind, str | type) and all(callable(getattr(kind, name, None)) for name in ("run", "close")):
@@ -42,12 +54,18 @@ def make_executor(
         raise SettingError(
             f"executor = {kind!r} is unknown: choose local or ray, or give an object with run and close."
         )
+    workers = workers or default_workers(factory)
     if workers == 1:
         return SerialExecutor(factory)
     if factory.releases_gil:
         from ars.executors.threads import ThreadExecutor
 
         return ThreadExecutor(factory, workers)
+    if needs_object(factory.name):
+        raise SettingError(
+            f"workers = {workers} needs a task that processes can import, and {factory.name} cannot be: make it a "
+            "function or class at the top level of a module, or give workers = 1."
+        )
     from ars.executors.processes import ProcessExecutor
 
     return ProcessExecutor(factory, workers)

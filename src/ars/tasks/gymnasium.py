@@ -4,6 +4,7 @@ Box observations (Dict and Tuple are flattened), Box or Discrete actions. The en
 """
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -24,13 +25,13 @@ DEFAULT_H = 1000  # for an environment without a time limit
 
 
 class GymnasiumTask:
-    """The environment `name`: one of the six robots, a registered id, or `module:factory`."""
+    """The environment `name`: one of the six robots, a registered id, or `module:factory`; or what `own` makes."""
 
     releases_gil = False
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, own: Callable[[], gymnasium.Env[Any, Any]] | None = None) -> None:
         self.name = name
-        self._env = make_env(name)
+        self._env = make_env(name, own)
         self._flatten = _flattener(name, self._env.observation_space)
         self._robot = locomotion.TASKS.get(name)
         self._mujoco: Any = self._env.unwrapped if _is_mujoco(self._env) else None
@@ -92,10 +93,12 @@ def is_registered(name: str) -> bool:
     return name in gymnasium.registry
 
 
-def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+def make_env(
+    name: str, own: Callable[..., gymnasium.Env[Any, Any]] | None = None, **kwargs: Any
+) -> gymnasium.Env[Any, Any]:
     """The environment of a name, with its time limit; kwargs (such as render_mode) go to its constructor."""
     try:
-        env = _make_env(name, **kwargs)
+        env = _make_env(name, own, **kwargs)
     except TaskError:
         raise
     except (Exception, SystemExit) as error:
@@ -105,16 +108,19 @@ def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     return env
 
 
-def _make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+def _make_env(name: str, own: Callable[..., gymnasium.Env[Any, Any]] | None, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     if name in locomotion.TASKS:
         from ars.tasks import paper_envs
 
         locomotion.silence_mujoco()
         return paper_envs.make(name, **kwargs)
-    if ":" in name and (factory := user_code.load(name)) is not None:
+    if ":" in name and (factory := own or user_code.load(name)) is not None:
         env = factory(**kwargs)
         if not isinstance(env, gymnasium.Env):
             raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")
+        for space in ("observation_space", "action_space"):
+            if not hasattr(env, space):
+                raise TypeError(f"the environment has no {space}")
         return env
     registered_id = name.rpartition(":")[2]
     if registered_id not in gymnasium.registry:
