@@ -28,15 +28,16 @@ def calls() -> Iterator[list[object]]:
     small_envs.calls.clear()
 
 
-@pytest.fixture(autouse=True)
-def default_workers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """The library's default of all cores is one worker here, because processes take a second to start; returned is the
-    real one. The command line is not affected."""
+@pytest.fixture(autouse=True, scope="session")
+def default_workers() -> Iterator[Callable[..., int]]:
+    """The library's default, which is one worker in the tests, because processes take a second to start. Neither the
+    command line nor scripts are affected."""
     from ars import executors
 
     real = executors.default_workers
-    monkeypatch.setattr(executors, "default_workers", lambda factory: 1)
-    return real
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executors, "default_workers", lambda factory: 1)
+        yield real
 
 
 @pytest.fixture(autouse=True)

@@ -128,7 +128,7 @@ def resume_session(
     *,
     workers: int | None,
     stop: Stop,
-    task: TaskLike | None = None,
+    task: "TaskLike | None" = None,
     executor: str | Executor = "local",
     address: str | None = None,
 ) -> Session:
@@ -222,7 +222,7 @@ def resume(
     minutes: float | None = None,
     until: float | None = None,
     workers: int | None = None,
-    task: TaskLike | None = None,
+    task: "TaskLike | None" = None,
     executor: str | Executor = "local",
     address: str | None = None,
     **others: Any,
@@ -242,7 +242,7 @@ def resume(
 
 def evaluate(
     policy: LinearPolicy,
-    task: TaskLike | None = None,
+    task: "TaskLike | None" = None,
     *,
     episodes: int = 100,
     seed: int = 0,

@@ -76,18 +76,23 @@ def end_if_importing_main() -> None:
 
 def in_unguarded_script() -> bool:
     """Whether worker processes, which import the main script, would meet the current call again."""
-    main = sys.modules["__main__"]
-    frame, file = sys._getframe(), getattr(main, "__file__", None)
-    while frame.f_back and not (frame.f_globals is vars(main) and frame.f_code.co_name == "<module>"):
+    main = vars(sys.modules["__main__"])
+    frame = sys._getframe()
+    while frame.f_back and not (frame.f_globals is main and frame.f_code.co_name == "<module>"):
         frame = frame.f_back
-    if file is None or frame.f_globals is not vars(main):  # a notebook, or a thread: nothing to meet or to see
+    if main.get("__file__") is None or frame.f_globals is not main:  # a notebook; a thread of which nothing is known
         return False
+    return not is_guarded(frame.f_lineno)
+
+
+def is_guarded(line: int) -> bool:
+    """Whether a line of the main script is inside `if __name__ == "__main__":`."""
     try:
-        parts = ast.walk(ast.parse(Path(file).read_bytes()))
+        parts = ast.walk(ast.parse(Path(getattr(sys.modules["__main__"], "__file__", None) or "").read_bytes()))
     except (OSError, SyntaxError, ValueError):
-        return True
-    guarded = (part.body for part in parts if isinstance(part, ast.If) and "__name__" in ast.unparse(part.test))
-    return not any(body[0].lineno <= frame.f_lineno <= (body[-1].end_lineno or 0) for body in guarded)
+        return False
+    bodies = (part.body for part in parts if isinstance(part, ast.If) and "__name__" in ast.unparse(part.test))
+    return any(body[0].lineno <= line <= (body[-1].end_lineno or 0) for body in bodies)
 
 
 def main_guard_hint(what: str) -> str:

@@ -26,11 +26,10 @@ class Executor(Protocol):
 
 
 def default_workers(factory: TaskFactory) -> int:
-    """All cores. One, for an environment in Python, if processes could not import the task or would run the script
-    again, or if this process is itself a worker of somebody's; the bits are the same."""
-    if factory.releases_gil:
-        return cores()
-    alone = needs_object(factory.name) or multiprocessing.parent_process() is not None or in_unguarded_script()
+    """All cores. One, if this process is one of several already or if the task needs processes that could not import
+    it or would run the script again; the bits are the same."""
+    no_processes = needs_object(factory.name) or in_unguarded_script()
+    alone = multiprocessing.parent_process() is not None or (no_processes and not factory.releases_gil)
     return 1 if alone else cores()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ars.errors import SettingError, TaskError
 from ars.files import one_line
 from ars.settings import shown
+from ars.workers import is_guarded
 
 LONGEST_NAME = 200  # characters that a message repeats
 WANTED = "a name, a gymnasium.Env class, or a function without arguments that returns an environment"
@@ -61,14 +62,23 @@ def name_of(task: Any) -> str:
     if isinstance(task, locomotion.Locomotion):
         return task.name if locomotion.TASKS.get(task.name) == task else f"{type(task).__name__}:<{task.name}>"
     _check_factory(task)
-    made_by = task if hasattr(task, "__qualname__") else type(task)  # functools.partial has no name
+    made_by = task if hasattr(task, "__qualname__") else getattr(task, "func", type(task))  # func: functools.partial
     module, path = str(made_by.__module__), str(made_by.__qualname__)
-    here = module
+    found = _find(module, path) is task
     if module in ("__main__", "__mp_main__"):  # __mp_main__: the same script in a worker process
-        here, module = "__main__", _main_name() or "__main__"
-    if module != "__main__" and _find(here, path) is task:
+        found = found and _main_name() is not None and not is_guarded(_line_of(task))
+        module = _main_name() or "__main__"
+    if found:
         return f"{module}:{path}"
     return f"{module}:<{path.replace('<locals>.', '').replace('<', '').replace('>', '')}>"
+
+
+def _line_of(task: Any) -> int:
+    """Where a class or function is defined in its file; 0 if that is unknown."""
+    try:
+        return inspect.getsourcelines(task)[1]
+    except (OSError, TypeError):
+        return 0
 
 
 def needs_object(name: str) -> bool:
@@ -80,10 +90,9 @@ def _check_factory(task: Any) -> None:
     import gymnasium
 
     if isinstance(task, gymnasium.Env):
-        kind = type(task.unwrapped).__name__
         raise TaskError(
-            f"task is an environment, {kind}, and every worker needs its own: give {kind} itself, or a function that "
-            "makes the environment."
+            f"task = {shown(task)} is an environment, and every worker needs its own: give its name or class, or a "
+            "function that makes it."
         )
     if not callable(task):
         raise TaskError(f"task = {shown(task)} is not a task: give {WANTED}.")
