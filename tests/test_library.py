@@ -4,6 +4,7 @@ default number of workers, its typed keywords, and what it prints."""
 import functools
 import inspect
 import json
+import multiprocessing
 import subprocess
 import sys
 from collections.abc import Callable
@@ -167,7 +168,10 @@ def test_all_cores_by_default(default_workers: Callable[..., int], monkeypatch: 
     monkeypatch.setattr("ars.executors.cores", lambda: 5)
     tasks: list[Any] = ["Swimmer-v5", STRANGE, DRIFT, small_envs.Drift, *NOT_IMPORTABLE.values()]
     assert [default_workers(factory(task)) for task in tasks] == [5, 5, 5, 5, 1, 1, 1]
-    monkeypatch.setattr("multiprocessing.parent_process", lambda: "somebody")
+    with monkeypatch.context() as patch:
+        patch.setattr("multiprocessing.parent_process", lambda: "somebody")
+        assert {default_workers(factory(task)) for task in tasks} == {1}
+    monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)  # imports its script
     assert {default_workers(factory(task)) for task in tasks} == {1}
 
 

@@ -16,13 +16,25 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from ars.errors import ArsError, SettingError, WorkerError
 
-CONTEXT = multiprocessing.get_context("spawn")  # workers inherit no locks, threads or random state
+
+class _Spawn(SpawnContext):
+    """Workers inherit no locks, threads or random state; their names tell them from processes of the user's."""
+
+    class Process(SpawnProcess):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.name = f"{OURS} {self.name}"
+
+
+OURS = "ars"
+CONTEXT = _Spawn()
 MOST_DEATHS = 3  # of workers with the same work, before we give up
 POLL = 0.2  # seconds
 GRACE = 10.0  # seconds that a worker has to save and exit after it is asked to
@@ -69,9 +81,19 @@ def end_with_parent() -> None:
 
 
 def end_if_importing_main() -> None:
-    """End a worker process whose import of the main script trains again; its parent gives the hint below."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
+    """End a worker of ours whose import of the main script trains again; its parent gives the hint below."""
+    if multiprocessing.current_process().name.startswith(OURS) and _is_importing_main():
         sys.exit(1)
+
+
+def is_child() -> bool:
+    """Whether multiprocessing started this process, which is then one of several."""
+    return multiprocessing.parent_process() is not None or _is_importing_main()
+
+
+def _is_importing_main() -> bool:
+    """Whether this is a new process that does not know its parent yet; multiprocessing itself checks it like this."""
+    return getattr(multiprocessing.current_process(), "_inheriting", False)
 
 
 def in_unguarded_script() -> bool:

@@ -1,6 +1,5 @@
 """Executors: run(batch) → rollouts, ordered by k whatever the order in which they finish."""
 
-import multiprocessing
 from typing import Protocol
 
 from ars.errors import SettingError
@@ -9,7 +8,7 @@ from ars.executors.serial import SerialExecutor
 from ars.settings import whole_number
 from ars.tasks import TaskFactory
 from ars.tasks.user_code import needs_object
-from ars.workers import cores, in_unguarded_script
+from ars.workers import cores, in_unguarded_script, is_child
 
 __all__ = [
     "Batch", "Executor", "Rollouts", "SerialExecutor", "assemble", "cores", "join", "make_executor", "run_block",
@@ -29,8 +28,7 @@ def default_workers(factory: TaskFactory) -> int:
     """All cores. One, if this process is one of several already or if the task needs processes that could not import
     it or would run the script again; the bits are the same."""
     no_processes = needs_object(factory.name) or in_unguarded_script()
-    alone = multiprocessing.parent_process() is not None or (no_processes and not factory.releases_gil)
-    return 1 if alone else cores()
+    return 1 if is_child() or (no_processes and not factory.releases_gil) else cores()
 
 
 def make_executor(
