@@ -1,7 +1,7 @@
 """What all tests share: hypothesis without clocks or files, and the environments of small_envs.py by name."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,18 @@ def calls() -> Iterator[list[object]]:
     small_envs.calls.clear()
     yield small_envs.calls
     small_envs.calls.clear()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def default_workers() -> Iterator[Callable[..., int]]:
+    """The library's default, which is one worker in the tests, because processes take a second to start. Neither the
+    command line nor scripts are affected."""
+    from ars import executors
+
+    real = executors.default_workers
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executors, "default_workers", lambda factory: 1)
+        yield real
 
 
 @pytest.fixture(autouse=True)

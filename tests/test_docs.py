@@ -83,6 +83,22 @@ def test_the_example_of_ask_and_tell_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert LinearPolicy.load(tmp_path / "arm.npz").M.shape == (7, 14)
 
 
+def test_the_example_of_the_library_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = code_block("library.md", 0)
+    for number in ("N=16", "iterations=20", "iterations=30", "episodes=20"):
+        assert number in text
+        text = text.replace(number, re.sub(r"\d+", "3" if number == "iterations=30" else "2", number))
+    exec(text, {"__name__": "__main__"})
+    first, second, policy, evaluation = capsys.readouterr().out.splitlines()
+    assert first.startswith("Record(iteration 1, ")
+    assert second.startswith("Record(iteration 2, ")
+    assert policy == "LinearPolicy(__main__:<Gentle>, 1×3)"
+    assert evaluation.startswith("Evaluation(reward ")
+
+
 def names_of_the_map() -> list[str]:
     spans = re.findall(r"`([a-z_]+(?:\.\w+)+)`", (ROOT / "docs" / "paper_map.md").read_text())
     return sorted({span for span in spans if not span.endswith((".py", ".md"))})

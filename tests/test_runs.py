@@ -317,9 +317,9 @@ from ars import runs
 runs.SECONDS_BETWEEN_CHECKPOINTS = {interval}
 out = Path({out!r})
 if (out / "config.json").exists():
-    records = ars.resume(out, task={task!r})
+    records = ars.resume(out, task={task!r}, workers=1)
 else:
-    records = ars.train({task!r}, **{settings!r}, out=out)
+    records = ars.train({task!r}, **{settings!r}, out=out, workers=1)
 for record in records:
     print(record.iteration, record.seconds, flush=True)
 """

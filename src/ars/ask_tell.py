@@ -31,7 +31,8 @@ from ars.records import Record, State, policy_task
 from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, free_folder
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
-from ars.tasks import Rollout, make
+from ars.tasks import Rollout, TaskLike, factory
+from ars.tasks.user_code import name_of
 from ars.training import evaluated, is_evaluated, make_record, state_evaluation, training_batch, update
 from ars.warm_start import warm_start_of
 
@@ -81,7 +82,7 @@ class AskTell:
     @staticmethod
     def create(
         out: str | Path | None = None,
-        task: str = "robot",
+        task: TaskLike = "robot",
         *,
         n: int | None = None,
         p: int | None = None,
@@ -91,14 +92,15 @@ class AskTell:
         start_weight: int | None = None,
         **settings: Any,
     ) -> "AskTell":
-        """Create a run folder. `task` is a task that `ars train` takes or, with the sizes n and p, any name."""
+        """Create a run folder. `task` is a task that `ars.train` takes or, with the sizes n and p, any name."""
         definition = _definition(task, n, p, H)
+        name = definition["name"]
         if n is not None and settings.get("eval_every") is None:  # a robot's episodes are expensive
             settings["eval_every"] = 0
-        warm = warm_start_of(start, start_weight, task)
+        warm = warm_start_of(start, start_weight, name)
         settings["start"] = warm.name if warm else None
         config = make_config(
-            task, H=definition["H"] if H is None else H,
+            name, H=definition["H"] if H is None else H,
             shift=definition["survival_bonus"] if shift is None else shift, **settings,
         )  # fmt: skip
         check_table_size(config.table_size, definition["p"], definition["n"])
@@ -294,17 +296,17 @@ def read_results(path: Path) -> list[Any]:
         raise FileError(f"{path} has no results: {one_line(error).rstrip('.')}.") from error
 
 
-def _definition(task: str, n: int | None, p: int | None, H: int | None) -> dict[str, Any]:
+def _definition(task: TaskLike, n: int | None, p: int | None, H: int | None) -> dict[str, Any]:
     """The definition of a task, or of a name with given sizes."""
     if n is None and p is None:
-        with closing(make(task)) as made:
+        with closing(factory(task)()) as made:
             if H is not None and made.time_limit is not None and made.time_limit < H:
-                raise SettingError(f"H = {H} is longer than {task} lasts: choose H from 1 to {made.time_limit}.")
+                raise SettingError(f"H = {H} is longer than {made.name} lasts: choose H from 1 to {made.time_limit}.")
             return made.definition()
     sizes = {"n": whole_number("n", n, 1, LARGEST_M), "p": whole_number("p", p, 1, LARGEST_M)}
     horizon = DEFAULT_H if H is None else whole_number("H", H, 1, 10**9)
     rest = {"observation": {"shape": [sizes["n"]]}, "actions": Actions().to_dict()}
-    return {"name": task, **sizes, "H": horizon, "survival_bonus": 0.0, **rest, MEASURED_ELSEWHERE: True}
+    return {"name": name_of(task), **sizes, "H": horizon, "survival_bonus": 0.0, **rest, MEASURED_ELSEWHERE: True}
 
 
 def _key(batch: Batch, k: int, sign: int) -> str:

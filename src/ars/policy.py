@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ars.errors import FileError, SettingError
 from ars.files import LARGEST_JSON, npz_bytes, one_line, parse_json, read_npz, write_atomic
+from ars.settings import shown
 
 FloatArray = NDArray[np.float64]
 FORMAT = 1
@@ -136,6 +137,15 @@ class LinearPolicy:
     sigma: FloatArray
     task: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """One line: LinearPolicy(HalfCheetah-v5, 6×17, iteration 20, reward 1570), as far as these are known."""
+        name, j, mean = (self.task.get(key) for key in ("name", "iteration", "eval_mean"))
+        parts = [shown(name).strip("'")] if isinstance(name, str) else []
+        parts.append(f"{self.p}×{self.n}")
+        parts += [f"iteration {j}"] if type(j) is int else []
+        parts += [f"reward {brief(mean)}"] if type(mean) is float else []
+        return f"LinearPolicy({', '.join(parts)})"
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the cached W and c, which a worker computes itself."""
         return {"M": self.M, "mu": self.mu, "sigma": self.sigma, "task": self.task}
@@ -215,6 +225,11 @@ class LinearPolicy:
         M, mu, sigma = arrays["M"], arrays["mu"], arrays["sigma"]
         check_policy_arrays(path, M, mu, sigma)
         return LinearPolicy(M, mu, sigma, _task_of(path, arrays["task"], *M.shape))
+
+
+def brief(number: float) -> str:
+    """A reward in about four digits: 1570, 12.35, 0.004."""
+    return f"{number:.0f}" if 1000 <= abs(number) < 1e7 else f"{number + 0.0:.4g}"  # + 0.0: no "-0"
 
 
 def _ordered_sum(terms: FloatArray) -> FloatArray:

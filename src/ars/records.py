@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ars.files import parse_json
 from ars.moments import Moments
-from ars.policy import LinearPolicy
+from ars.policy import LinearPolicy, brief
 from ars.searches import Params, Search, initial_params
 from ars.versions import versions
 
@@ -42,6 +42,10 @@ class State:
     episodes: int = 0
     timesteps: int = 0
 
+    def __repr__(self) -> str:
+        p, n = self.M.shape
+        return f"State(iteration {self.j}, {p}×{n}, {self.episodes} episodes, {self.timesteps} timesteps)"
+
     @staticmethod
     def initial(search: Search, p: int, n: int) -> "State":
         return State(0, initial_params(search, (p, n)), Moments.empty(n))  # Alg. 2, line 2
@@ -64,6 +68,15 @@ class Evaluation:
     rewards: FloatArray
     steps: NDArray[np.int64]
     dropped: int
+
+    def __repr__(self) -> str:
+        """One line: Evaluation(reward 1570 ± 12.5 over 100 episodes)."""
+        return f"Evaluation({self._describe()})"
+
+    def _describe(self) -> str:
+        r = self.rewards
+        reward = f"reward {brief(float(r.mean()))} ± {brief(float(r.std()))}" if r.size else "no finite reward"
+        return f"{reward} over {self.steps.size} episodes"
 
     def summary(self) -> dict[str, Any]:
         """mean, std (population), min, max (None if no rollout was finite) and counts, ready for JSON."""
@@ -97,6 +110,12 @@ class Record:
     measures: Mapping[str, float] = field(default_factory=dict)  # of the task: relative_cost for LQR
     wire_bytes_out: int | None = None  # sent for the training rollouts, if the executor uses a network
     wire_bytes_in: int | None = None  # received
+
+    def __repr__(self) -> str:
+        """One line: Record(iteration 20, reward 1570 ± 12.5 over 100 episodes, 320 episodes, …)."""
+        reward = self.evaluation._describe() if self.evaluation else f"training reward {brief(self.reward_mean)}"
+        spent = f"trained for {self.episodes} episodes, {self.timesteps} timesteps, {self.seconds:.1f} s"
+        return f"Record(iteration {self.iteration}, {reward}; {spent})"
 
     @property
     def eval_mean(self) -> float | None:

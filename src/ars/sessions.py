@@ -7,11 +7,11 @@ import itertools
 import json
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ars.config import LARGEST_EVALUATION, Config
+from ars.config import LARGEST_EVALUATION, Config, shared_settings
 from ars.errors import SettingError, TaskError
 from ars.executors import Executor, local_executor, make_executor
 from ars.noise import Stream, check_table_size
@@ -20,14 +20,18 @@ from ars.presets import make_config
 from ars.records import Evaluation, Record, State
 from ars.runs import MEASURED_ELSEWHERE, Run
 from ars.searches import Search
-from ars.settings import LARGEST_SEED, whole_number
+from ars.searches.ars import ARS
+from ars.settings import LARGEST_SEED, own_fields, whole_number
 from ars.stopping import Stop
-from ars.tasks import factory, make, measure_of
-from ars.tasks.user_code import confirmed
+from ars.tasks import TaskFactory, TaskLike, factory, measure_of
+from ars.tasks.user_code import confirmed, name_of
 from ars.training import evaluated, evaluation_batch, iterate
 from ars.warm_start import WarmStart, warm_start_of
+from ars.workers import end_if_importing_main
 
-RULES = ("episodes", "timesteps", "minutes", "until")
+# The keywords of `train` that are settings: `train` names those of ARS and takes those of other searches unnamed.
+SETTINGS = ("search", "variant", *(f.name for f in own_fields(ARS)), *shared_settings())
+RULES = tuple(f.name for f in fields(Stop))
 
 
 @dataclass(frozen=True)
@@ -72,10 +76,10 @@ class Session:
 
 
 def new_session(
-    task: str,
+    task: TaskLike,
     settings: dict[str, Any],
     *,
-    workers: int,
+    workers: int | None,
     stop: Stop,
     out: str | Path | Callable[[Config], Path] | None = None,
     executor: str | Executor = "local",
@@ -83,14 +87,17 @@ def new_session(
     start: WarmStart | None = None,
 ) -> Session:
     """A new run: the task's preset, overridden by `settings`. `out` is its folder, or a function that chooses one."""
-    with closing(make(task)) as made:
+    make = factory(task)
+    with closing(make()) as made:
         definition = made.definition()
         given = {name: value for name, value in settings.items() if value is not None}
         if start is not None:
             given["start"] = start.name
-        config = make_config(task, **{"H": made.H, "shift": made.survival_bonus, **given})
+        config = make_config(make.name, **{"H": made.H, "shift": made.survival_bonus, **given})
         if made.time_limit is not None and made.time_limit < config.H:
-            raise SettingError(f"H = {config.H} is longer than {task} lasts: choose H from 1 to {made.time_limit}.")
+            raise SettingError(
+                f"H = {config.H} is longer than {make.name} lasts: choose H from 1 to {made.time_limit}."
+            )
         if stop.until is not None and not config.eval_every:
             raise SettingError(f"until = {stop.until:g} needs evaluations, and eval_every = 0 has none.")
         check_table_size(config.table_size, made.p, made.n)
@@ -98,7 +105,7 @@ def new_session(
         if start is not None:
             state = start.apply(config, state)
     with ExitStack() as on_failure:  # the executor creates its own tasks, now that this one is closed
-        executor, close = _executor(task, workers, executor, address)
+        executor, close = _executor(make, workers, executor, address)
         on_failure.callback(close)
         folder = out(config) if callable(out) else out
         run = None if folder is None else Run.create(Path(folder), config, definition, stop, state)
@@ -107,10 +114,10 @@ def new_session(
 
 
 def _executor(
-    task: str, workers: int, executor: str | Executor, address: str | None
+    make: TaskFactory, workers: int | None, executor: str | Executor, address: str | None
 ) -> tuple[Executor, Callable[[], None]]:
     """What runs the rollouts, and how to close it; an executor object is closed by the caller who created it."""
-    made = make_executor(factory(task), workers, kind=executor, address=address)
+    made = make_executor(make, workers, kind=executor, address=address)
     return made, made.close if isinstance(executor, str) else _nothing
 
 
@@ -121,9 +128,9 @@ def _nothing() -> None:
 def resume_session(
     out: str | Path,
     *,
-    workers: int,
+    workers: int | None,
     stop: Stop,
-    task: str | None = None,
+    task: "TaskLike | None" = None,
     executor: str | Executor = "local",
     address: str | None = None,
 ) -> Session:
@@ -134,12 +141,14 @@ def resume_session(
         name = run.config.task
         if run.definition.get(MEASURED_ELSEWHERE):
             raise TaskError(f"{name} is measured elsewhere: continue this run with `ars ask {run.path}`.")
-        if confirmed(name, task, "This run") != name:
-            raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
-        with closing(make(name)) as made:
+        given = None if task is None else name_of(task)
+        if confirmed(name, given, "This run") != name:
+            raise SettingError(f"{run.path} is a run of {name}, not of {given}.")
+        make = factory(name if task is None else task)
+        with closing(make()) as made:
             if json.loads(json.dumps(made.definition())) != run.definition:
                 raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
-        executor, close = _executor(name, workers, executor, address)
+        executor, close = _executor(make, workers, executor, address)
         on_failure.callback(close)
         run.mend()
         if stop:
@@ -152,32 +161,56 @@ def resume_session(
 
 
 def train(
-    task: str,
+    task: TaskLike,
     *,
     search: str | Search | None = None,
+    variant: str | None = None,
+    alpha: float | None = None,
+    nu: float | None = None,
+    N: int | None = None,
+    b: int | None = None,
+    scaled: bool | None = None,
+    normalise: bool | None = None,
+    H: int | None = None,
+    shift: float | None = None,
     seed: int = 0,
+    eval_every: int | None = None,
+    eval_episodes: int | None = None,
+    noise: str | None = None,
+    table_size: int | None = None,
+    stats_every: int | None = None,
     iterations: int | None = None,
-    workers: int = 1,
+    episodes: int | None = None,
+    timesteps: int | None = None,
+    minutes: float | None = None,
+    until: float | None = None,
     out: str | Path | None = None,
+    workers: int | None = None,
     executor: str | Executor = "local",
     address: str | None = None,
     start: str | Path | LinearPolicy | None = None,
     start_weight: int | None = None,
-    **overrides: Any,
+    **others: Any,
 ) -> Generator[Record, None, None]:
     """Train a policy: a generator of Records, each with its `policy`.
 
-    Settings are those of the search (for ARS `alpha`, `nu`, `N`, `b`, or its `variant`), those that all searches share
-    (`normalise`, `H`, `shift`, `eval_every`, `eval_episodes`, `noise`, `table_size`, `stats_every`), and the other
-    stopping rules (`episodes`, `timesteps`, `minutes`, `until`); the task's preset supplies the rest. executor="ray"
-    runs on the cluster at `address`, or on a private Ray; an executor object is used as it is. `start` is a policy to
-    start from, whose statistics count as `start_weight` states. With `out`, a run folder is written that `resume` can
-    continue. Errors in the arguments raise ArsError immediately.
+    `task` is a task's name, a gymnasium.Env class, a function without arguments that returns an environment, or the
+    description of a robot. The task's preset supplies every setting that is not given (docs/algorithm.md explains
+    them); `others` are settings of a search other than ARS. Training ends at the first of `iterations`, `episodes`,
+    `timesteps`, `minutes` and `until` (the mean reward of an evaluation), and never without them. With `out`, a run
+    folder is written that `resume` can continue.
+
+    `workers` are threads or, for environments in Python, processes; by default all cores (docs/library.md has the
+    exceptions). executor="ray" runs on the cluster at `address`, or on a private Ray; an executor object is used as it
+    is. `start` is a policy to start from, whose statistics count as `start_weight` states. Errors in the arguments
+    raise ArsError immediately.
     """
-    stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
+    given = locals()
+    end_if_importing_main()
     session = new_session(
-        task, {"search": search, "seed": seed, **overrides}, workers=workers, stop=stop, out=out, executor=executor,
-        address=address, start=warm_start_of(start, start_weight, task),
+        task, {name: given[name] for name in SETTINGS} | others, workers=workers,
+        stop=Stop(**{name: given[name] for name in RULES}), out=out, executor=executor, address=address,
+        start=warm_start_of(start, start_weight, name_of(task)),
     )  # fmt: skip
     return session.records()
 
@@ -185,46 +218,55 @@ def train(
 def resume(
     out: str | Path,
     *,
-    workers: int = 1,
-    task: str | None = None,
+    iterations: int | None = None,
+    episodes: int | None = None,
+    timesteps: int | None = None,
+    minutes: float | None = None,
+    until: float | None = None,
+    workers: int | None = None,
+    task: "TaskLike | None" = None,
     executor: str | Executor = "local",
     address: str | None = None,
-    **rules: Any,
+    **others: Any,
 ) -> Generator[Record, None, None]:
     """Continue a run, with the same bits as if it had not been interrupted; new stopping rules replace the old.
 
-    A run of `module:factory` needs that name again as `task`, because a file must not choose which code is imported.
+    A run of the user's own code needs its `task` again, the object or its name `module:factory`, because a file must
+    not choose which code is imported.
     """
-    unknown = sorted(set(rules) - {"iterations", *RULES})
-    if unknown:
-        raise SettingError(f"{unknown[0]!r} is not a stopping rule, and the rest of a run cannot be changed.")
-    stop = Stop(**{name: value for name, value in rules.items() if value is not None})
+    given = locals()
+    end_if_importing_main()
+    if others:
+        raise SettingError(f"{min(others)!r} is not a stopping rule, and the rest of a run cannot be changed.")
+    stop = Stop(**{name: given[name] for name in RULES})
     return resume_session(out, workers=workers, stop=stop, task=task, executor=executor, address=address).records()
 
 
 def evaluate(
     policy: LinearPolicy,
-    task: str | None = None,
+    task: "TaskLike | None" = None,
     *,
     episodes: int = 100,
     seed: int = 0,
-    workers: int = 1,
+    workers: int | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Evaluation:
     """Rewards of a policy on its task, or another of the same shape, with the task's own reward and horizon;
     `progress` gets the number of finished rollouts, from 0."""
+    end_if_importing_main()
     if task is None and policy.task.get(MEASURED_ELSEWHERE):
         raise TaskError(f"{policy.task.get('name')!r:.100} is measured elsewhere: name a task to evaluate it on.")
-    name = confirmed(policy.task.get("name"), task, "This policy")
+    name = confirmed(policy.task.get("name"), None if task is None else name_of(task), "This policy")
     episodes = whole_number("episodes", episodes, 1, LARGEST_EVALUATION)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    with closing(make(name)) as made:
+    make = factory(name if task is None else task)
+    with closing(make()) as made:
         if (policy.p, policy.n) != (made.p, made.n):
             raise SettingError(
                 f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
                 f"it was made for {policy.task.get('name', 'another task')}."
             )
-    with closing(local_executor(factory(name), workers)) as executor:
+    with closing(local_executor(make, workers)) as executor:
         batch = evaluation_batch(policy, episodes=episodes, H=made.H, seed=seed, j=0, stream=Stream.TEST)
         progress(0)
         done = itertools.count(1)

@@ -3,6 +3,7 @@
 A worker ends when its parent ends, for whatever reason; it leaves Ctrl-C to its parent and computes in one thread.
 """
 
+import ast
 import contextlib
 import math
 import multiprocessing
@@ -15,12 +16,25 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from ars.errors import ArsError, SettingError, WorkerError
 
-CONTEXT = multiprocessing.get_context("spawn")  # workers inherit no locks, threads or random state
+
+class _Spawn(SpawnContext):
+    """Workers inherit no locks, threads or random state; their names tell them from processes of the user's."""
+
+    class Process(SpawnProcess):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.name = f"{OURS} {self.name}"
+
+
+OURS = "ars"
+CONTEXT = _Spawn()
 MOST_DEATHS = 3  # of workers with the same work, before we give up
 POLL = 0.2  # seconds
 GRACE = 10.0  # seconds that a worker has to save and exit after it is asked to
@@ -64,6 +78,43 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def end_if_importing_main() -> None:
+    """End a worker of ours whose import of the main script trains again; its parent gives the hint below."""
+    if multiprocessing.current_process().name.startswith(OURS) and _is_importing_main():
+        sys.exit(1)
+
+
+def is_child() -> bool:
+    """Whether multiprocessing started this process, which is then one of several."""
+    return multiprocessing.parent_process() is not None or _is_importing_main()
+
+
+def _is_importing_main() -> bool:
+    """Whether this is a new process that does not know its parent yet; multiprocessing itself checks it like this."""
+    return getattr(multiprocessing.current_process(), "_inheriting", False)
+
+
+def in_unguarded_script() -> bool:
+    """Whether worker processes, which import the main script, would meet the current call again."""
+    main = vars(sys.modules["__main__"])
+    frame = sys._getframe()
+    while frame.f_back and not (frame.f_globals is main and frame.f_code.co_name == "<module>"):
+        frame = frame.f_back
+    if main.get("__file__") is None or frame.f_globals is not main:  # a notebook; a thread of which nothing is known
+        return False
+    return not is_guarded(frame.f_lineno)
+
+
+def is_guarded(line: int) -> bool:
+    """Whether a line of the main script is inside `if __name__ == "__main__":`."""
+    try:
+        parts = ast.walk(ast.parse(Path(getattr(sys.modules["__main__"], "__file__", None) or "").read_bytes()))
+    except (OSError, SyntaxError, ValueError):
+        return False
+    bodies = (part.body for part in parts if isinstance(part, ast.If) and "__name__" in ast.unparse(part.test))
+    return any(body[0].lineno <= line <= (body[-1].end_lineno or 0) for body in bodies)
 
 
 def main_guard_hint(what: str) -> str:

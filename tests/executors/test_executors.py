@@ -310,7 +310,7 @@ def test_what_is_no_executor_is_a_sentence(kind: Any) -> None:
         make_executor(factory("CartPole-v1"), 1, kind=kind)
 
 
-@pytest.mark.parametrize("workers", [0, -1, 1.0, 2.5, True, False, "2", None, 10**6, float("nan"), [2]])
+@pytest.mark.parametrize("workers", [0, -1, 1.0, 2.5, True, False, "2", 10**6, float("nan"), [2]])
 def test_bad_numbers_of_workers_are_a_sentence(workers: Any) -> None:
     with pytest.raises(SettingError) as error:
         make_executor(factory("CartPole-v1"), workers)

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import ars
+import small_envs
 from ars.errors import ArsError, SettingError, TaskError, WorkerError
 from ars.executors import Batch, SerialExecutor, make_executor, run_block
-from ars.tasks import factory, make
+from ars.tasks import TaskLike, factory, make
 from batches import batch_of, bits
 from linux_processes import LOOPBACK, alive, descendants, listening
 
@@ -130,11 +131,11 @@ def cluster(whole_cluster: Any) -> Any:
 
 
 @pytest.fixture
-def executor_of(cluster: Any) -> Iterator[Callable[[str], RayExecutor]]:
+def executor_of(cluster: Any) -> Iterator[Callable[[TaskLike], RayExecutor]]:
     made: list[RayExecutor] = []
 
-    def start(name: str) -> RayExecutor:
-        made.append(RayExecutor(factory(name), 1, cluster.address))
+    def start(task: TaskLike) -> RayExecutor:
+        made.append(RayExecutor(factory(task), 1, cluster.address))
         return made[-1]
 
     yield start
@@ -170,10 +171,15 @@ def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("name", ["Hopper-v1", "small_envs:SometimesNan"])
-def test_same_bits_as_one_worker(name: str, executor_of: Callable[[str], RayExecutor]) -> None:
-    """A compiled task on one actor a node, an environment in Python on one a CPU."""
-    executor = executor_of(name)
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [("Hopper-v1", "Hopper-v1"), ("small_envs:SometimesNan", lambda: small_envs.SometimesNan())],
+    ids=["compiled", "Python"],
+)
+def test_same_bits_as_one_worker(name: str, task: TaskLike, executor_of: Callable[[TaskLike], RayExecutor]) -> None:
+    """A compiled task on one actor a node, an environment in Python on one a CPU: here of a function that no worker
+    could import."""
+    executor = executor_of(task)
     executor.run(batch_of(name, size=200))
     for batch in (batch_of(name), batch_of(name, size=7, evaluation=True), batch_of(name, size=70, gather=False)):
         rollouts = executor.run(batch)

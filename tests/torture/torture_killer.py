@@ -29,9 +29,9 @@ def live(out: Path, act: Any) -> int:
     runs.SECONDS_BETWEEN_CHECKPOINTS = 0.0
     with Steps(out, act) as steps:
         if (out / "config.json").exists():
-            list(ars.resume(out, task=DRIFT))
+            list(ars.resume(out, task=DRIFT, workers=1))
         else:
-            list(ars.train(DRIFT, **SETTINGS, iterations=ITERATIONS, out=out))
+            list(ars.train(DRIFT, **SETTINGS, iterations=ITERATIONS, out=out, workers=1))
     return steps.count
 
 

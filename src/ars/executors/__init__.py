@@ -7,7 +7,8 @@ from ars.executors.batch import Batch, Finished, Rollouts, assemble, join, nothi
 from ars.executors.serial import SerialExecutor
 from ars.settings import whole_number
 from ars.tasks import TaskFactory
-from ars.workers import cores
+from ars.tasks.user_code import needs_object
+from ars.workers import cores, in_unguarded_script, is_child
 
 __all__ = [
     "Batch", "Executor", "Rollouts", "SerialExecutor", "assemble", "cores", "join", "local_executor",
@@ -29,17 +30,25 @@ class LocalExecutor(Executor, Protocol):
     def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts: ...
 
 
+def default_workers(factory: TaskFactory) -> int:
+    """All cores. One, if this process is one of several already or if the task needs processes that could not import
+    it or would run the script again; the bits are the same."""
+    no_processes = needs_object(factory.name) or in_unguarded_script()
+    return 1 if is_child() or (no_processes and not factory.releases_gil) else cores()
+
+
 def make_executor(
-    factory: TaskFactory, workers: int, *, kind: str | Executor = "local", address: str | None = None
+    factory: TaskFactory, workers: int | None, *, kind: str | Executor = "local", address: str | None = None
 ) -> Executor:
     """local: threads if the task releases the GIL, otherwise processes; workers = 1 uses only this thread. ray: the
     CPUs of the cluster at `address`, or of a private Ray with `workers` CPUs. An executor object is returned unchanged,
     and its creator closes it."""
-    workers = whole_number("workers", workers, 1, 4096)
+    if workers is not None:
+        workers = whole_number("workers", workers, 1, 4096)
     if kind == "ray":
         from ars.executors.ray import RayExecutor
 
-        return RayExecutor(factory, workers, address)
+        return RayExecutor(factory, workers or cores(), address)
     if address is not None:
         raise SettingError(f"address = {address!r} needs the executor ray.")
     if not isinstance(kind, str | type) and all(callable(getattr(kind, name, None)) for name in ("run", "close")):
@@ -51,15 +60,20 @@ def make_executor(
     return local_executor(factory, workers)
 
 
-def local_executor(factory: TaskFactory, workers: int) -> LocalExecutor:
+def local_executor(factory: TaskFactory, workers: int | None) -> LocalExecutor:
     """Threads if the task releases the GIL, otherwise processes; workers = 1 uses only this thread."""
-    workers = whole_number("workers", workers, 1, 4096)
+    workers = default_workers(factory) if workers is None else whole_number("workers", workers, 1, 4096)
     if workers == 1:
         return SerialExecutor(factory)
     if factory.releases_gil:
         from ars.executors.threads import ThreadExecutor
 
         return ThreadExecutor(factory, workers)
+    if needs_object(factory.name):
+        raise SettingError(
+            f"workers = {workers} needs a task that processes can import, and {factory.name} cannot be: make it a "
+            "function or class at the top level of a module, or give workers = 1."
+        )
     from ars.executors.processes import ProcessExecutor
 
     return ProcessExecutor(factory, workers)

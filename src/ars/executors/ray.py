@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from ars import workers
 from ars.cluster import PATIENCE, brief, connect, kill, nodes, on_node, ray
-from ars.errors import ArsError, WorkerError
+from ars.errors import ArsError, SettingError, WorkerError
 from ars.executors.batch import Batch, Rollouts, join
 from ars.executors.serial import SerialExecutor
 from ars.executors.threads import ThreadExecutor
+from ars.files import one_line
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import draw_table, forget_tables, keep_table
 from ars.tasks import TaskFactory
@@ -149,13 +150,17 @@ class Worker:
     def start(
         self,
         path: list[str],
-        factory: TaskFactory,
+        pickled: bytes,
         threads: int,
         table: tuple[int, int],
         numbers: NDArray[np.float64] | None,
     ) -> dict[str, str] | ArsError:
         """Create the tasks; returns the versions that this node's results depend on."""
         prepare_node(path)
+        try:
+            factory: TaskFactory = pickle.loads(pickled)  # not earlier: it may need modules of that path
+        except Exception as error:
+            return WorkerError(f"A node cannot load the task: {type(error).__name__}: {one_line(error)}")
         if numbers is not None:
             keep_table(*table, numbers)
         try:
@@ -192,7 +197,15 @@ class RayExecutor:
     """One actor per node with one thread per CPU if the task releases the GIL, otherwise one actor per CPU."""
 
     def __init__(self, factory: TaskFactory, workers: int, address: str | None) -> None:
-        self._factory, self._name, self._with_threads = factory, factory.name, factory.releases_gil
+        self._name, self._with_threads = factory.name, factory.releases_gil
+        try:
+            # cloudpickle also takes functions that cannot be imported
+            self._pickled: bytes = ray.cloudpickle.dumps(factory)  # type: ignore[no-untyped-call]
+        except Exception as error:
+            raise SettingError(
+                f"{factory.name} cannot be sent to a cluster ({one_line(error)}): make it a function or class at the "
+                "top level of a module."
+            ) from error
         self._connected = connect(workers, address)
         self._slots: dict[tuple[str, int], Slot] = {}
         self._starting: dict[Any, Slot] = {}
@@ -299,7 +312,7 @@ class RayExecutor:
         at_once = 1 if threads == 1 else MOST_BLOCKS
         options = {"num_cpus": threads, "max_concurrency": at_once, "scheduling_strategy": where}
         slot.actor = ray.remote(Worker).options(**options).remote()
-        self._starting[slot.actor.start.remote(sys.path, self._factory, threads, self._table, table)] = slot
+        self._starting[slot.actor.start.remote(sys.path, self._pickled, threads, self._table, table)] = slot
 
     def _replace(self, slot: Slot, *, failed_to_start: bool) -> None:
         """Replace a worker that died, unless it was replaced already, its node is gone, or it never starts."""

@@ -1,4 +1,5 @@
-"""Tasks: the environments in which policies are run, with one protocol; `make` creates a task from its name.
+"""Tasks: the environments in which policies are run, with one protocol; `make` creates a task from its name, and
+`factory` also takes the user's objects.
 
 A task object belongs to one worker, which creates it with a TaskFactory and closes it. Heavy packages are imported only
 when a task needs them.
@@ -8,12 +9,21 @@ import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from ars.errors import TaskError
 from ars.moments import Moments
 from ars.noise import Key
 from ars.policy import LinearPolicy
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from ars.tasks.locomotion import Locomotion
+
+# What the library takes as a task: its name, something that makes a Gymnasium environment (its class will do), or the
+# description of a robot.
+TaskLike: TypeAlias = "str | Callable[[], gymnasium.Env[Any, Any]] | Locomotion"
 
 
 class Rollout(NamedTuple):
@@ -64,41 +74,46 @@ def measure_of(task: Task) -> Callable[[LinearPolicy], dict[str, float]] | None:
 
 @dataclass(frozen=True)
 class TaskFactory:
-    """Creates tasks of one name, in any process."""
+    """Creates tasks of one name, in any process, or of an object that cannot be imported under its name."""
 
     name: str
     releases_gil: bool
+    own: Any = None  # that object
 
     def __call__(self) -> Task:
-        return make(self.name)
+        return make(self.name, own=self.own)
 
 
-def factory(name: str) -> TaskFactory:
+def factory(task: TaskLike) -> TaskFactory:
     """The factory for executors; it creates no task yet, but an unknown name is a TaskError."""
-    from ars.tasks import locomotion
+    from ars.tasks import locomotion, user_code
 
+    name = user_code.name_of(task)
+    if user_code.needs_object(name) and not isinstance(task, str):
+        return TaskFactory(name, isinstance(task, locomotion.Locomotion), task)
     releases_gil = name == "lqr" or locomotion.find(name) is not None
     if not releases_gil:
         _check_known(name)
     return TaskFactory(name, releases_gil)
 
 
-def make(name: str, *, compiled: bool = True) -> Task:
-    """The task of a name; compiled=False chooses plain Python if there is a choice."""
+def make(name: str, *, compiled: bool = True, own: Any = None) -> Task:
+    """The task of a name, or of the user's `own` object; compiled=False chooses plain Python if there is a choice."""
     from ars.tasks import locomotion
 
     if name == "lqr":
         from ars.tasks.lqr import LqrTask
 
         return LqrTask()
-    if compiled and (robot := locomotion.find(name)):
+    robot = locomotion.find(name) if own is None else own
+    if compiled and isinstance(robot, locomotion.Locomotion):
         from ars.tasks.mujoco_loop import MujocoTask
 
         return MujocoTask(robot, name)
     from ars.tasks.gymnasium import GymnasiumTask
 
     _check_known(name)
-    return GymnasiumTask(name) if compiled else GymnasiumTask(name, plain_steps=math.inf)
+    return GymnasiumTask(name, own) if compiled else GymnasiumTask(name, own, plain_steps=math.inf)
 
 
 def _check_known(name: str) -> None:

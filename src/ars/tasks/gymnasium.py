@@ -29,13 +29,15 @@ NUMBERS = (float, int, np.floating, np.integer)
 
 
 class GymnasiumTask:
-    """The environment `name`: one of the six robots, a registered id, or `module:factory`."""
+    """The environment `name`: one of the six robots, a registered id, or `module:factory`; or what `own` makes."""
 
     releases_gil = False
 
-    def __init__(self, name: str, *, plain_steps: float = PLAIN_STEPS) -> None:
+    def __init__(
+        self, name: str, own: Callable[[], gymnasium.Env[Any, Any]] | None = None, *, plain_steps: float = PLAIN_STEPS
+    ) -> None:
         self.name = name
-        self._env = make_env(name)
+        self._env = make_env(name, own)
         self.n = int(spaces.flatdim(self._env.observation_space))
         self._x = np.empty(self.n)
         self._observe = _observer(name, self._env.observation_space, self._x)
@@ -101,10 +103,12 @@ def is_registered(name: str) -> bool:
     return name in gymnasium.registry
 
 
-def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+def make_env(
+    name: str, own: Callable[..., gymnasium.Env[Any, Any]] | None = None, **kwargs: Any
+) -> gymnasium.Env[Any, Any]:
     """The environment of a name, with its time limit; kwargs (such as render_mode) go to its constructor."""
     try:
-        env = _make_env(name, **kwargs)
+        env = _make_env(name, own, **kwargs)
     except TaskError:
         raise
     except (Exception, SystemExit) as error:
@@ -114,16 +118,19 @@ def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     return env
 
 
-def _make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+def _make_env(name: str, own: Callable[..., gymnasium.Env[Any, Any]] | None, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     if name in locomotion.TASKS:
         from ars.tasks import paper_envs
 
         locomotion.silence_mujoco()
         return paper_envs.make(name, **kwargs)
-    if ":" in name and (factory := user_code.load(name)) is not None:
+    if ":" in name and (factory := own or user_code.load(name)) is not None:
         env = factory(**kwargs)
         if not isinstance(env, gymnasium.Env):
             raise TypeError(f"the factory returned {type(env).__name__}, not a gymnasium.Env")
+        for space in ("observation_space", "action_space"):
+            if not hasattr(env, space):
+                raise TypeError(f"the environment has no {space}")
         return env
     registered_id = name.rpartition(":")[2]
     if registered_id not in gymnasium.registry:
