@@ -13,26 +13,24 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing import parent_process
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 _FOLDER = "ARS_CACHE"  # the environment variable by which workers learn of the private folder
 _NOTE = """\
 ars: Compiled code is not kept for the next start, because no folder for it is writable: set NUMBA_CACHE_DIR to one."""
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Callable[..., Any]) -> Any:
     """Compile at the first call, or load what an earlier process compiled."""
     dispatcher: Any = njit(nogil=True)(function)
     with suppress(RuntimeError):  # of Numba, which cannot write to any folder
         dispatcher._cache = _cache_for(function)
-    return dispatcher  # type: ignore[no-any-return]
+    return dispatcher
 
 
 def share_cache() -> None:
@@ -52,7 +50,8 @@ class _Cache(FunctionCache):
 def _cache_for(function: Callable[..., Any]) -> Any:
     make: Any = _Cache
     try:
-        return make(function)
+        with _no_folder_called_tilde():
+            return make(function)
     except RuntimeError:
         config: Any = numba.config
         before, config.CACHE_DIR = config.CACHE_DIR, _private_folder()
@@ -60,6 +59,19 @@ def _cache_for(function: Callable[..., Any]) -> Any:
         return make(function)
     finally:
         config.CACHE_DIR = before
+
+
+@contextmanager
+def _no_folder_called_tilde() -> Iterator[None]:
+    """For a user whose home is unknown, Numba would create `~` in the current folder, and load what it finds there."""
+    unknown = os.path.expanduser("~") == "~" and "XDG_CACHE_HOME" not in os.environ  # noqa: PTH111 (it would raise)
+    if unknown:
+        os.environ["XDG_CACHE_HOME"] = os.devnull
+    try:
+        yield
+    finally:
+        if unknown:
+            del os.environ["XDG_CACHE_HOME"]
 
 
 @cache

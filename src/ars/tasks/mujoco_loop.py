@@ -250,11 +250,12 @@ class MujocoTask:
         self, policy: LinearPolicy, H: int, shift: float, gather: bool, s1: FloatArray, s2: FloatArray
     ) -> tuple[float, int, bool]:
         """The loop, from the current state; always with arguments of the same types, so that it is compiled once."""
-        return _episode(
+        result: tuple[float, int, bool] = _episode(
             self._model._address, self._data._address, self._views, self._layout, self._rules,
             np.ascontiguousarray(policy.W.T), np.ascontiguousarray(policy.c), -self._contact_high, self._contact_high,
             int(H), float(shift), bool(gather), self._x, self._x_first, s1, s2,
         )  # fmt: skip
+        return result
 
     def close(self) -> None:
         """Nothing to release: MjData frees itself."""
