@@ -23,7 +23,7 @@ from benchmarks.workload import PHASES, prepare, size_of
 
 HERE = Path(__file__).parent
 V5 = [name for name in locomotion.TASKS if name.endswith("-v5")]
-SECTIONS = ("growth", "memory", "start-up")
+SECTIONS = ("growth", "memory", "start-up", "first-start")
 PACKAGES = ("mujoco", "gymnasium", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "envpool")
 MARKS = "<!-- results -->\n", "<!-- end of results -->\n"
 
@@ -50,6 +50,9 @@ def main() -> int:
     if "start-up" in options.only:
         say("start-up")
         results["start_up"] = processes.start_up(options.repetitions)
+    if "first-start" in options.only:
+        say("first and second start")
+        results["first_start"] = processes.first_start(options.repetitions)
     for phase in options.phases:
         for task in options.tasks:
             if one := measure_task(task, phase, options):
