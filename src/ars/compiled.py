@@ -87,8 +87,9 @@ def _private_folder() -> str:
     else:
         _made.append(made)
         folder = os.environ[_FOLDER] = made.name
-    if parent_process() is None:
-        print(_NOTE, file=sys.stderr)
+    if parent_process() is None and sys.stderr:  # once, not in every worker
+        with suppress(OSError):
+            print(_NOTE, file=sys.stderr)
     return folder
 
 
