@@ -23,7 +23,7 @@ from benchmarks.workload import PHASES, prepare, size_of
 
 HERE = Path(__file__).parent
 V5 = [name for name in locomotion.TASKS if name.endswith("-v5")]
-SECTIONS = ("growth", "memory", "start-up", "classic")
+SECTIONS = ("growth", "memory", "start-up", "first-start", "classic")
 PACKAGES = ("mujoco", "gymnasium", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "envpool")
 MARKS = "<!-- results -->\n", "<!-- end of results -->\n"
 
@@ -53,6 +53,9 @@ def main() -> int:
     if "classic" in options.only:
         say("classic tasks in Python")
         results["classic"] = classic.measure(options.repetitions)
+    if "first-start" in options.only:
+        say("first and second start")
+        results["first_start"] = processes.first_start(options.repetitions)
     for phase in options.phases:
         for task in options.tasks:
             if one := measure_task(task, phase, options):

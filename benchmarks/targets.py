@@ -80,4 +80,7 @@ def targets(results: dict[str, Any]) -> list[Target]:
     if start := results.get("start_up"):
         found.append(Target("`ars --help`, seconds", start["help"], 0.5, at_least=False))
         found.append(Target("start to first iteration, seconds", start["first_iteration"], 2.0, at_least=False))
+    if start := results.get("first_start"):
+        found.append(Target("first start, which compiles, processor seconds", start["first"], 5.0, at_least=False))
+        found.append(Target("second start, processor seconds", start["second"], 2.0, at_least=False))
     return found

@@ -250,6 +250,13 @@ def test_help_is_instant_and_shows_examples(tmp_path: Path) -> None:
         assert f"ars {command}" in ars(command, "--help", cwd=tmp_path).stdout
 
 
+def test_listing_the_tasks_loads_no_compiler(tmp_path: Path) -> None:
+    code = "import sys; from ars.cli import main\ntry: main(['tasks'])\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('numba', 'llvmlite', 'ars.tasks.mujoco_loop') if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
 def test_python_m_ars_is_the_same_command(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "ars", "tasks"]
     result = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=True)

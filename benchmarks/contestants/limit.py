@@ -98,7 +98,7 @@ def record(task: MujocoTask, batch: Batch, k: int, sign: int) -> Replay:
     warmstart = data.qacc_warmstart.copy()[None]
     x, controls = np.empty(task.n), np.empty((steps, task.p))
     for step in range(steps):
-        _observe(task._views, task._layout, x)
+        _observe(task._layout, x)
         controls[step] = data.ctrl[:] = policy.act(x)
         mujoco.mj_step(model, data, frame_skip)
         if task._rules.contact_forces:

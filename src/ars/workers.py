@@ -148,6 +148,9 @@ def run_many(
     repeats the call of a worker that died, so a call that trains should continue an existing run folder; and it
     interrupts calls by killing their workers.
     """
+    from ars import compiled
+
+    compiled.share_cache()
     count, deadline = cores() if workers is None else workers, time.monotonic() + seconds
     if backend == "ray":
         from ars import cluster

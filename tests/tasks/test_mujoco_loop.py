@@ -86,6 +86,17 @@ def test_episodes_equal_the_plain_path_to_the_bit(name: str) -> None:
     plain.close()
 
 
+def test_the_loop_is_compiled_once_for_all_tasks() -> None:
+    """Whatever the number of parts of an observation, the type of a number and the layout of a policy."""
+    for name in ("Swimmer-v5", "Ant-v5", "Humanoid-v1"):
+        task = make(name)
+        policy = random_policy(task.p, task.n)
+        turned = replace(policy, M=np.asfortranarray(policy.M))
+        for one, H, shift in ((policy, 2, 0.0), (turned, np.int32(2), 1), (policy, 2, np.float32(1.0))):
+            task.rollout(one, KEY, H=H, shift=shift, gather=np.bool_(True))
+    assert len(mujoco_loop._episode.signatures) == 1
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_islands_switched_off_change_no_bit(name: str) -> None:
     """The flags of Gymnasium's model and of ours: the same trajectories, through falls and all."""

@@ -1,5 +1,6 @@
 """The command line: parse → call → print. Commands import heavy packages themselves, so that help is instant."""
 
+import logging
 import os
 import sys
 
@@ -14,6 +15,7 @@ def main(arguments: list[str] | None = None) -> None:
     """The entry point; an error prints one sentence and exits with 2."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # without a home, one note on folders is enough: ours
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")

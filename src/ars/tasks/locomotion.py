@@ -11,6 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ars.errors import TaskError
 from ars.tasks import user_code
 
 INFINITY = float("inf")
@@ -248,6 +252,17 @@ def _take_inertia_of_cylinders(spec: Any, model: Any) -> None:
     for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat"):
         getattr(model, name)[:] = getattr(cylinders, name)
     mujoco.mj_setConst(model, mujoco.MjData(model))
+
+
+def observed(task: Locomotion, data: Any) -> list[NDArray[np.float64]]:
+    """The numbers in MjData of each part of the observation: views, not copies."""
+    parts = []
+    for part in task.observation:
+        source = getattr(data, part.field, None)
+        if not isinstance(source, np.ndarray) or source.dtype != np.float64:
+            raise TaskError(f"{task.name} observes {part.field!r}, which is not an array of numbers in MjData.")
+        parts.append(source.reshape(-1)[part.start :])
+    return parts
 
 
 def diverged(data: Any) -> bool:

@@ -5,7 +5,6 @@
 
 from typing import Any
 
-from ars.lqr import loops
 from ars.lqr.problem import Problem
 from ars.moments import Moments
 from ars.noise import Key, generator
@@ -36,6 +35,8 @@ class LqrTask:
         return define(self, observation={"shape": [self.n]}, actions=actions, lqr=problem)
 
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+        from ars.lqr import loops
+
         if self._common_noise:
             key = key._replace(sign=0)
         noise = generator(key).standard_normal((H + 1, self.n))

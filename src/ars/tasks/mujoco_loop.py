@@ -21,7 +21,7 @@ from ars.moments import Moments
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
 from ars.tasks import Rollout, define
-from ars.tasks.locomotion import Locomotion, describe, divergence_warnings, load_model
+from ars.tasks.locomotion import Locomotion, describe, divergence_warnings, load_model, observed
 
 FloatArray = NDArray[np.float64]
 
@@ -29,6 +29,7 @@ FloatArray = NDArray[np.float64]
 llvmlite.binding.load_library_permanently(str(next(Path(mujoco.__file__).parent.glob("libmujoco.*"))))
 _mj_step: Any = types.ExternalFunction("mj_step", types.void(types.intp, types.intp))
 _mj_rne_post_constraint: Any = types.ExternalFunction("mj_rnePostConstraint", types.void(types.intp, types.intp))
+_mju_copy: Any = types.ExternalFunction("mju_copy", types.void(types.intp, types.intp, types.int32))
 
 
 class _Views(NamedTuple):
@@ -40,14 +41,14 @@ class _Views(NamedTuple):
     cfrc_ext: FloatArray
     warnings: NDArray[np.int32]
     position: FloatArray  # the field that progress is read from
-    observed: tuple[FloatArray, ...]  # one source for each part of the observation
 
 
 class _Layout(NamedTuple):
-    """The parts of an observation: each is observed[i][start:stop], clipped."""
+    """The parts of an observation: where in MjData each begins, its numbers, and where they are clipped. They are
+    addresses and not a tuple of arrays, for which the loop would be compiled again for each number of parts."""
 
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    address: NDArray[np.int64]
+    size: NDArray[np.int64]
     clip: FloatArray
 
 
@@ -107,17 +108,17 @@ def _forward_position(position: FloatArray, rules: _Rules) -> float:
 
 
 @compiled
-def _observe(views: _Views, layout: _Layout, x: FloatArray) -> bool:
+def _observe(layout: _Layout, x: FloatArray) -> bool:
     """Fill x; returns whether all of it is finite."""
     at = 0
     finite = True
-    for part in range(len(layout.start)):
-        source, clip = views.observed[part], layout.clip[part]
-        for i in range(layout.start[part], layout.stop[part]):
-            value = source[i]
-            finite = finite and np.isfinite(value)
-            x[at] = min(max(value, -clip), clip)
-            at += 1
+    for part in range(len(layout.address)):
+        size, clip = layout.size[part], layout.clip[part]
+        _mju_copy(x[at:].ctypes.data, layout.address[part], size)
+        for i in range(at, at + size):
+            finite = finite and np.isfinite(x[i])
+            x[i] = min(max(x[i], -clip), clip)
+        at += size
     return finite
 
 
@@ -159,8 +160,9 @@ def _episode(
     a = np.empty(p)
     reward = 0.0
     step = 0
-    finite = _observe(views, layout, x)
-    x_first[:] = x
+    finite = _observe(layout, x)
+    for i in range(n):  # a slice would compile NumPy's error messages too, which takes two seconds
+        x_first[i] = x[i]
     position = _forward_position(views.position, rules)
     while finite and step < H:
         if gather:
@@ -194,7 +196,7 @@ def _episode(
             cost += min(contact, rules.contact_most)
         reward += (rules.forward_weight * velocity + bonus - cost) - shift
 
-        finite = _observe(views, layout, x) and np.isfinite(reward)
+        finite = _observe(layout, x) and np.isfinite(reward)
         for kind in rules.divergence:
             finite = finite and views.warnings[kind] == 0
         if not healthy:
@@ -215,7 +217,7 @@ class MujocoTask:
         self._views, self._layout, self._rules = _bind(task, self._model, self._data)
         contacts = len(self._views.cfrc_ext)
         self._contact_high = np.full(contacts, task.contact_clip)
-        self.n = int((self._layout.stop - self._layout.start).sum())
+        self.n = int(self._layout.size.sum())
         self.p = int(self._model.nu)
         self.H, self.survival_bonus = task.H, task.survival_bonus
         self.time_limit: int | None = task.H
@@ -240,13 +242,20 @@ class MujocoTask:
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         self.reset(key)
         s1, s2 = np.zeros(self.n), np.zeros(self.n)
-        reward, steps, finite = _episode(
-            self._model._address, self._data._address, self._views, self._layout, self._rules,
-            np.ascontiguousarray(policy.W.T), policy.c, -self._contact_high, self._contact_high,
-            min(H, self.H), shift, gather, self._x, self._x_first, s1, s2,
-        )  # fmt: skip
+        reward, steps, finite = self._run(policy, min(H, self.H), shift, gather, s1, s2)
         moments = Moments.from_sums(steps, self._x_first, s1, s2) if gather else None
         return Rollout(reward, steps, moments, finite)
+
+    def _run(
+        self, policy: LinearPolicy, H: int, shift: float, gather: bool, s1: FloatArray, s2: FloatArray
+    ) -> tuple[float, int, bool]:
+        """The loop, from the current state; always with arguments of the same types, so that it is compiled once."""
+        result: tuple[float, int, bool] = _episode(
+            self._model._address, self._data._address, self._views, self._layout, self._rules,
+            np.ascontiguousarray(policy.W.T), np.ascontiguousarray(policy.c), -self._contact_high, self._contact_high,
+            int(H), float(shift), bool(gather), self._x, self._x_first, s1, s2,
+        )  # fmt: skip
+        return result
 
     def close(self) -> None:
         """Nothing to release: MjData frees itself."""
@@ -265,13 +274,7 @@ def _shared_model(task: Locomotion) -> Any:
 
 def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Rules]:
     """A description, checked and translated for the loop."""
-    observed, stops = [], []
-    for part in task.observation:
-        source = getattr(data, part.field, None)
-        if not isinstance(source, np.ndarray) or source.dtype != np.float64:
-            raise TaskError(f"{task.name} observes {part.field!r}, which is not an array of numbers in MjData.")
-        observed.append(source.reshape(-1))
-        stops.append(source.size)
+    sources = observed(task, data)
     if task.progress == "mass_center":
         position, start, weight, total = data.xipos, 0, model.body_mass.copy(), float(model.body_mass.sum())
     elif task.progress in ("qpos", "xpos", "subtree_com"):
@@ -284,11 +287,10 @@ def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Ru
     limited = task.ctrl_clamped
     views = _Views(
         data.qpos, data.qvel, data.ctrl, data.cfrc_ext.reshape(-1), data.warning.number, position.reshape(-1),
-        tuple(observed),
     )  # fmt: skip
     layout = _Layout(
-        np.array([part.start for part in task.observation], dtype=np.int64),
-        np.array(stops, dtype=np.int64),
+        np.array([source.ctypes.data for source in sources], dtype=np.int64),
+        np.array([len(source) for source in sources], dtype=np.int64),
         np.array([part.clip for part in task.observation]),
     )
     rules = _Rules(

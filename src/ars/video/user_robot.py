@@ -11,7 +11,7 @@ from ars.noise import Key
 from ars.policy import LinearPolicy
 from ars.tasks import Rollout
 from ars.tasks.locomotion import Locomotion
-from ars.tasks.mujoco_loop import MujocoTask, _episode, _forward_position, _is_healthy
+from ars.tasks.mujoco_loop import MujocoTask, _forward_position, _is_healthy
 from ars.video.episode import Scene, Snapshot, Watcher, smooth
 
 
@@ -30,7 +30,7 @@ class WatchedRobot(MujocoTask):
         healthy, finite = True, True
         while healthy and finite and snapshot.step < min(H, self.H):
             position = _forward_position(self._views.position, self._rules)
-            reward, done, finite = self._step(policy, shift)
+            reward, done, finite = self._run(policy, 1, shift, False, np.zeros(self.n), np.zeros(self.n))
             if not done:
                 break
             step = snapshot.step + 1
@@ -40,10 +40,3 @@ class WatchedRobot(MujocoTask):
             self._watch(self.scene, snapshot)
             healthy = _is_healthy(self._views.qpos, self._views.qvel, self._rules)
         return Rollout(snapshot.reward, snapshot.step, None, finite)
-
-    def _step(self, policy: LinearPolicy, shift: float) -> tuple[float, int, bool]:
-        return _episode(
-            self._model._address, self._data._address, self._views, self._layout, self._rules,
-            np.ascontiguousarray(policy.W.T), policy.c, -self._contact_high, self._contact_high,
-            1, shift, False, self._x, self._x_first, np.zeros(self.n), np.zeros(self.n),
-        )  # fmt: skip
