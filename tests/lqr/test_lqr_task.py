@@ -131,7 +131,7 @@ def test_training_learns_to_stabilise(paper: Problem) -> None:
 
 
 def test_workers_do_not_change_the_bits(paper: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ars.tasks.make", lambda name: LqrTask(paper))
+    monkeypatch.setattr("ars.tasks.make", lambda name, **_: LqrTask(paper))
     states = []
     for workers in (1, 3):
         task = LqrTask(paper)
