@@ -412,4 +412,5 @@ def test_only_the_named_arrays_are_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr("extra.npy", b"garbage")
     (tmp_path / "policy.npz").write_bytes(buffer.getvalue())
-    assert LinearPolicy.load(tmp_path / "policy.npz").n == 3
+    with pytest.raises(FileError, match="an array 'extra'"):
+        LinearPolicy.load(tmp_path / "policy.npz")

@@ -16,30 +16,20 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.errors import FileError
+from ars.errors import FileError, printable
 
 LARGEST_FILE = 256 * 2**20  # bytes, unpacked; a policy for 10 000 observations and 1000 actions is 80 MB
 LARGEST_JSON = 16 * 2**20  # bytes; as Python objects JSON can take thirty times as much
 LARGEST_TASK = 4 * 2**20  # bytes of JSON that describe a task; it holds the bounds of 50 000 actions
 LONGEST_NAME = 150  # letters of a task in a file name
-LONGEST_SENTENCE = 1000
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes, and what can be unpacked piece by piece
 
 
 def one_line(error: BaseException) -> str:
     """An exception's message as one short printable line: NumPy, Ray and environments write paragraphs."""
     line = " ".join(str(error).split()) or type(error).__name__
-    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line[:1000])
+    text = printable(line[:1000])
     return text if len(text) <= 300 else f"{text[:297]}..."
-
-
-def sentence(error: BaseException) -> str:
-    """A message of ours as one printable line. It repeats what the user gave, which may be long or contain control
-    characters, and is cut in the middle, because the reason is at its end."""
-    line = " ".join(str(error).split())
-    if len(line) > LONGEST_SENTENCE:
-        line = f"{line[: LONGEST_SENTENCE - 400]} [...] {line[-400:]}"
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
 
 
 def safe_name(text: str) -> str:
@@ -52,6 +42,14 @@ def is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError as error:  # in Python 3.11, of a name that is too long
+        raise FileError(f"Cannot read {path}: {_reason(error)}.") from error
+
+
+def is_folder(path: Path) -> bool:
+    """The same for a folder."""
+    try:
+        return path.is_dir()
+    except OSError as error:
         raise FileError(f"Cannot read {path}: {_reason(error)}.") from error
 
 
@@ -242,8 +240,8 @@ def _names(path: Path, members: list[str], choices: Sequence[Sequence[str]]) -> 
     missing = [name for name in choices[-1] if name not in there]
     if missing:
         raise FileError(f"{path} has no array {missing[0]!r}: it is not the kind of file expected here.")
-    odd = next((name for name in there if name not in choices[-1] or there.count(name) > 1), "")
-    raise FileError(f"{path} is damaged: it has {odd!r:.100} more than once, or where it does not belong.")
+    odd = next(name for name in there if name not in choices[-1] or there.count(name) > 1)
+    raise FileError(f"{path} is damaged: it has {'two arrays' if odd in choices[-1] else 'an array'} {odd!r:.100}.")
 
 
 def read_json(path: Path, most: int = LARGEST_JSON) -> dict[str, Any]:

@@ -147,17 +147,12 @@ def parse_line(line: str) -> dict[str, Any]:
     if not (line.isascii() and line.isprintable() and len(line) < LONGEST_LINE):
         raise ValueError("the record is not a line of text")
     row = parse_json(line)
-    for name in (*COUNTS, "seconds"):
-        if name not in row:
-            raise ValueError(f"it has no {name}")
-    for name, value in row.items():
+    for name, value in {**dict.fromkeys((*COUNTS, "seconds")), **row}.items():
         if name in WHOLE:
             if type(value) is not int or not 0 <= value <= LARGEST_COUNT:
                 raise ValueError(f"{name} is not a count")
-        elif value is None and name not in CLOCKS:  # not finite
-            continue
-        elif isinstance(value, bool) and name not in SHARED:
-            continue
+        elif (value is None and name not in CLOCKS) or (isinstance(value, bool) and name not in SHARED):
+            continue  # not finite; telemetry that is true or false
         elif type(value) not in (int, float) or not abs(value) < 1.8e308 or (name in CLOCKS and value < 0):
             raise ValueError(f"{name:.100} is not a number")
     return row

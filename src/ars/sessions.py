@@ -3,7 +3,6 @@
 `train` and `resume` are the library's entry points; a Session is for callers that inspect a training before it runs.
 """
 
-import json
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from ars.noise import Stream, check_table_size
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
-from ars.runs import MEASURED_ELSEWHERE, Run
+from ars.runs import MEASURED_ELSEWHERE, Run, check_size, run_identity
 from ars.searches import Search
 from ars.settings import LARGEST_SEED, whole_number
 from ars.stopping import Stop
@@ -92,6 +91,8 @@ def new_session(
         if stop.until is not None and not config.eval_every:
             raise SettingError(f"until = {stop.until:g} needs evaluations, and eval_every = 0 has none.")
         check_table_size(config.table_size, made.p, made.n)
+        if out is not None:
+            check_size(definition)
         state = State.initial(config.search, made.p, made.n)
         if start is not None:
             state = start.apply(config, state)
@@ -135,7 +136,7 @@ def resume_session(
         if confirmed(name, task, "This run") != name:
             raise SettingError(f"{run.path} is a run of {name}, not of {task}.")
         with closing(make(name)) as made:
-            if json.loads(json.dumps(made.definition())) != run.definition:
+            if run_identity(run.config, made.definition()) != run_identity(run.config, run.definition):
                 raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
         executor, close = _executor(name, workers, executor, address)
         on_failure.callback(close)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Quiet, TaskName, app, command, examples, whole
-from ars.errors import SettingError
+from ars.cli.common import OTHER, Quiet, TaskName, app, command, examples, print_written, whole
+from ars.errors import SettingError, printable
 
 FILM_SECONDS = 10.0
 Seed = Annotated[int, Parameter(group=OTHER, converter=whole, help="Seed of the initial state, as in ars evaluate.")]
@@ -60,7 +60,9 @@ def watch(
     speed = "" if last.speed is None else f", {last.speed:.1f} m/s at the end"
     for path in paths:
         size = path.stat().st_size / 1e6
-        print(f"Wrote {path}, {size:.1f} MB: {last.time:.1f} s, reward {rollout.reward:.1f}{speed}.")
+        print_written(
+            path, f"Wrote {printable(path)}, {size:.1f} MB: {last.time:.1f} s, reward {rollout.reward:.1f}{speed}."
+        )
     return 0
 
 
@@ -83,15 +85,17 @@ def report(
     """
     if not runs:
         raise SettingError("Name at least one run folder: ars report runs/HalfCheetah-v5-V2-seed0.")
+    from ars.files import check_writable
     from ars.page.report import write_report
     from ars.run_files import read_run, run_folders
     from ars.video.camera import check_opengl
 
     check_opengl()
+    check_writable(out)
     opened = [read_run(path) for path in run_folders(list(runs))]
     write_report(opened, out, task=task, seconds=seconds, say=_nothing if quiet else _say)
     if not quiet:
-        print(f"The page is {out}: open it in a browser.")
+        print_written(out, f"The page is {printable(out)}: open it in a browser.")
     return 0
 
 
@@ -108,18 +112,20 @@ def gallery(
     POLICIES are as for `ars watch`; by default all those that come with ars.
     """
     from ars import policies as shipped
+    from ars.files import check_writable
     from ars.page.gallery import gallery_names, write_gallery
     from ars.policies import open_policy
     from ars.video.camera import check_opengl
 
     check_opengl()
+    check_writable(out)
     names = list(policies) or shipped.names()
     if not names:
         raise SettingError(f"This ars comes without policies: name some, for example {command()} gallery runs/*.")
     opened = [(shown, open_policy(name, task)) for shown, name in zip(gallery_names(names), names, strict=True)]
     write_gallery(opened, out, task=task, seconds=seconds, say=_nothing if quiet else _say)
     if not quiet:
-        print(f"The page is {out}: open it in a browser.")
+        print_written(out, f"The page is {printable(out)}: open it in a browser.")
     return 0
 
 
