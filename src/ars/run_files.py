@@ -40,7 +40,11 @@ def read_run(path: Path, *, with_policy: bool = True) -> RunFiles:
     if not is_file(path / "config.json"):
         raise FileError(f"{path} is not a run folder: it has no config.json.")
     saved = read_config(path)
-    Run.check(path, saved)
+    try:
+        Run.check(path, saved)
+    except FileError:
+        read_records(path / "records.jsonl")  # raises a more exact error, if it can name the line
+        raise
     file = next((name for name in ("best.npz", "policy.npz") if with_policy and (path / name).is_file()), "")
     policy = LinearPolicy.load(path / file) if file else None
     n, p = saved.definition["n"], saved.definition["p"]

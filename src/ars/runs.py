@@ -563,14 +563,17 @@ def _single(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> Any:
 def _refuse_links(path: Path) -> None:
     """Refuse links: a folder from someone else could redirect our writes to any file, and training a copy made of hard
     links would change the original."""
-    inside = (path / ASKED).iterdir() if (path / ASKED).is_dir() and not (path / ASKED).is_symlink() else ()
-    for file in (*(path / name for name in (*NAMES, TOLD, ".lock", "wandb-id")), *inside):
-        if file.is_symlink() or (file.exists() and not file.is_file()):
+    asked = path / ASKED
+    files = [path / name for name in (*NAMES, TOLD, ".lock", "wandb-id")]
+    if asked.is_symlink() or (asked.exists() and not asked.is_dir()):
+        files.append(asked)
+    elif asked.exists():
+        files += asked.iterdir()
+    for file in files:
+        if file.is_symlink() or (file.exists() and not file.is_file()) or file == asked:
             raise FileError(f"{file} is not a plain file: a run keeps its files in its own folder.")
         if file.exists() and file.stat().st_nlink > 1:
             raise FileError(f"{file} is shared with another folder by a hard link: copy the run by `cp -a`, not -al.")
-    if (path / ASKED).is_symlink() or ((path / ASKED).exists() and not (path / ASKED).is_dir()):
-        raise FileError(f"{path / ASKED} is not a plain folder: a run keeps its files in its own folder.")
 
 
 def _exists(path: Path) -> bool:

@@ -53,11 +53,15 @@ def fresh(source: Path, out: Path) -> Path:
     return Path(shutil.copytree(source, out, ignore=shutil.ignore_patterns(".lock")))
 
 
-def refusal(action: Callable[[], Any], folder: Path) -> str:
+def resume(folder: Path, task: str | None = DRIFT, iterations: int = 9) -> None:
+    list(ars.resume(folder, task=task, iterations=iterations))
+
+
+def refusal(read: Callable[..., Any], folder: Path, *more: Any) -> str:
     """The sentence of a refusal that changed nothing; empty if there was none."""
     before = contents(folder)
     try:
-        action()
+        read(folder, *more)
     except ArsError as error:
         said = str(error)
     else:
@@ -70,7 +74,7 @@ def refusal(action: Callable[[], Any], folder: Path) -> str:
 
 def resumed(folder: Path, bits: dict[str, Any]) -> bool:
     """Whether the run was refused; if not, it continues to the very bits."""
-    if refusal(lambda: list(ars.resume(folder, task=DRIFT, iterations=9)), folder):
+    if refusal(resume, folder):
         return True
     assert checkpoint(folder) == bits
     return False
@@ -78,7 +82,7 @@ def resumed(folder: Path, bits: dict[str, Any]) -> bool:
 
 def readings(folder: Path) -> Iterator[str]:
     for read in (read_run, from_run):
-        yield refusal(lambda read=read: read(folder), folder)  # type: ignore[misc]
+        yield refusal(read, folder)
 
 
 def test_mixes_of_two_runs(
@@ -93,7 +97,7 @@ def test_mixes_of_two_runs(
                 shutil.copy(other / part, run / part)
             mixes += 1
             task = json.loads((run / "config.json").read_text())["config"]["task"]
-            assert refusal(lambda run=run, task=task: list(ars.resume(run, task=task, iterations=9)), run), parts  # type: ignore[misc]
+            assert refusal(resume, run, task), parts
             assert all(readings(run)), parts
     figure("mixes", cases=mixes)
 
@@ -101,7 +105,7 @@ def test_mixes_of_two_runs(
 def test_the_best_policy_of_another_run(others: dict[str, Path], run: Path) -> None:
     """A report would show it; resuming writes our own again."""
     shutil.copy(others["seed"] / "best.npz", run / "best.npz")
-    assert "another run" in refusal(lambda: read_run(run), run)
+    assert "another run" in refusal(read_run, run)
     Run.open(run).close()
     read_run(run)
 
@@ -206,7 +210,7 @@ def test_parts_that_do_not_belong(run: Path, part: str) -> None:
     first = next(iter(inner))
     for bad in ('{"x": 1, ' + good[1:], "{" + f"{json.dumps(first)}: {json.dumps(inner[first])}, " + good[1:]):
         path.write_text(json.dumps(saved).replace(good, bad))
-        assert refusal(lambda: list(ars.resume(run, task=DRIFT, iterations=9)), run)
+        assert refusal(resume, run)
         assert all(readings(run)) or part == "config.task"
 
 
@@ -214,7 +218,7 @@ def test_a_large_configuration_is_not_parsed(run: Path) -> None:
     path = run / "config.json"
     saved = json.loads(path.read_text())
     path.write_text(json.dumps({**saved, "task": {**saved["task"], "x": "x" * 15_000_000}}))
-    assert "larger than" in refusal(lambda: read_run(run), run)
+    assert "larger than" in refusal(read_run, run)
 
 
 # -- format 1, which has no hashes -----------------------------------------------------------------------------------
@@ -241,18 +245,18 @@ def test_what_can_be_checked_in_format_1(tmp_path: Path) -> None:
         run = old(tmp_path)
         changed = [json.dumps(change(json.loads(line))) for line in lines]
         (run / "records.jsonl").write_text("\n".join([*changed, ""]))
-        assert refusal(lambda run=run: list(ars.resume(run, iterations=j + 1)), run), what  # type: ignore[misc]
+        assert refusal(resume, run, None, j + 1), what
         assert all(readings(run)), what
     for order in ([1, 0, *range(2, j)], [0, 0, *range(1, j)], [*range(j - 1), 0]):
         run = old(tmp_path)
         (run / "records.jsonl").write_text("".join(f"{lines[i]}\n" for i in order))
         if order[-1] != 0:  # line j itself is mended
-            assert refusal(lambda run=run: list(ars.resume(run, iterations=j + 1)), run)  # type: ignore[misc]
+            assert refusal(resume, run, None, j + 1)
     run = old(tmp_path)
     with np.load(run / "checkpoint.npz") as arrays:
         content = dict(arrays)
     np.savez(run / "checkpoint.npz", **{**content, "best_mean": np.array(1.0)})
-    assert refusal(lambda: list(ars.resume(run, iterations=j + 1)), run)
+    assert refusal(resume, run, None, j + 1)
 
 
 # -- links -----------------------------------------------------------------------------------------------------------
@@ -263,12 +267,12 @@ def test_hard_links_are_refused(run: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(run, copy, copy_function=os.link)
     for folder in (run, copy):
-        assert "`cp -a`" in refusal(lambda folder=folder: list(ars.resume(folder, task=DRIFT, iterations=9)), run)  # type: ignore[misc]
+        assert "`cp -a`" in refusal(resume, folder)
     read_run(copy)
     for name in NAMES:  # each by itself
         one = fresh(run, tmp_path / "one")
         os.link(one / name, tmp_path / f"another {name}")
-        assert "hard link" in refusal(lambda one=one: Run.open(one), one)  # type: ignore[misc]
+        assert "hard link" in refusal(Run.open, one)
     shutil.rmtree(copy)
     list(ars.resume(run, task=DRIFT, iterations=9))
 
