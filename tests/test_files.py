@@ -4,6 +4,9 @@ import contextlib
 import io
 import json
 import os
+import socket
+import stat
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ import pytest
 
 from ars import files
 from ars.errors import FileError
-from ars.files import read_json, read_npz, write_atomic, write_json, write_npz
+from ars.files import check_writable, read_json, read_npz, write_atomic, write_json, write_npz
 
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array("text"), "c": np.array(7)}
 
@@ -77,6 +80,103 @@ def test_unwritable_places_are_a_sentence(tmp_path: Path, where: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(FileError, match=r"Cannot write .*file\.bin"):
         write_atomic(tmp_path / where, b"")
+
+
+@pytest.mark.parametrize("link", ["link", "link of a link"])
+def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path, link: str) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there/file.bin")
+    (tmp_path / "link of a link").symlink_to("link")
+    for content in (b"first", b"second"):  # at first the file does not exist
+        write_atomic(tmp_path / link, content)
+        assert (tmp_path / "there" / "file.bin").read_bytes() == content
+    assert (tmp_path / link).is_symlink()
+    assert [entry.name for entry in (tmp_path / "there").iterdir()] == ["file.bin"]
+
+
+def test_the_mode_of_a_file_is_kept(tmp_path: Path) -> None:
+    """A new file has what the umask leaves."""
+    path = tmp_path / "file.bin"
+    before = os.umask(0o027)
+    try:
+        write_atomic(path, b"new")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+        path.chmod(0o604)
+        write_atomic(path, b"newer")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    finally:
+        os.umask(before)
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    """More than it holds at once; it stays a pipe."""
+    pipe, content, read = tmp_path / "pipe", os.urandom(300_000), []
+    os.mkfifo(pipe)
+    descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "rb") as file:
+        reader = threading.Thread(target=lambda: read.append(file.read()))
+        reader.start()
+        write_atomic(pipe, content)
+        reader.join(timeout=60)
+    assert read == [content]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_standard_output_that_is_a_file_is_continued(tmp_path: Path) -> None:
+    """`ars … --out /dev/stdout >> log`: replacing the log would lose its beginning."""
+    log = tmp_path / "log"
+    kept = os.dup(1)
+    try:
+        with log.open("ab") as file:
+            file.write(b"before ")
+            file.flush()
+            os.dup2(file.fileno(), 1)
+            write_atomic(tmp_path / "log", b"content")
+            os.write(1, b" after")
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    assert log.read_bytes() == b"before content after"
+
+
+@pytest.mark.parametrize(
+    "kind", ["folder", "socket", "pipe without a reader", "loop", "link to nowhere", ".", "long", "nul"]
+)
+def test_what_cannot_be_written_to_is_a_sentence(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays what it is, and is refused early where that is asked for."""
+    monkeypatch.chdir(tmp_path)
+    path = Path({"long": "x" * 300, "nul": "a\0b", ".": "."}.get(kind, "odd"))
+    with socket.socket(socket.AF_UNIX) as server:
+        match kind:
+            case "folder":
+                path.mkdir()
+            case "socket":
+                server.bind("odd")
+            case "pipe without a reader":
+                os.mkfifo(path)
+            case "loop":
+                path.symlink_to(path)
+            case "link to nowhere":
+                path.symlink_to("missing/file")
+        before = [(entry.name, entry.lstat().st_mode) for entry in tmp_path.iterdir()]
+        for refuse in (lambda: write_atomic(path, b"content"), lambda: check_writable(path)):
+            with pytest.raises(FileError, match="Cannot write"):
+                refuse()
+        assert [(entry.name, entry.lstat().st_mode) for entry in tmp_path.iterdir()] == before
+
+
+def test_a_full_device_is_a_sentence() -> None:
+    with pytest.raises(FileError, match=r"Cannot write /dev/full: No space left"):
+        write_atomic(Path("/dev/full"), b"content")
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+
+
+def test_a_name_as_long_as_the_system_allows_is_written(tmp_path: Path) -> None:
+    """Its temporary name is shorter."""
+    path = tmp_path / ("x" * 255)
+    write_atomic(path, b"content")
+    assert path.read_bytes() == b"content"
 
 
 def test_npz_round_trip(npz: Path) -> None:
@@ -217,6 +317,50 @@ def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
         read_npz(path, ("a",))
     with pytest.raises(FileError, match="larger than"):
         read_json(path)
+
+
+def _commented(content: bytes, comment: bytes) -> bytes:
+    return content[:-2] + len(comment).to_bytes(2, "little") + comment
+
+
+def _added(content: bytes, name: str, array: Any) -> bytes:
+    buffer, entry = io.BytesIO(content), io.BytesIO()
+    np.save(entry, array)
+    with (
+        zipfile.ZipFile(buffer, "a") as archive,
+        pytest.warns() if f"{name}.npy" in archive.namelist() else contextlib.nullcontext(),
+    ):
+        archive.writestr(f"{name}.npy", entry.getvalue())
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda good, other: good + other,
+        lambda good, other: other + good,
+        lambda good, other: good + b"x",
+        lambda good, other: b"x" + good,
+        lambda good, other: good + bytes(22),
+        lambda good, other: _commented(good, b"hello"),
+        lambda good, other: _commented(good, other),
+        lambda good, other: _added(good, "a", np.zeros((2, 3))),
+        lambda good, other: _added(good, "d", np.zeros(3)),
+        lambda good, other: _added(other + good, "d", np.zeros(3)),
+    ],
+)
+def test_an_archive_has_its_arrays_once_and_nothing_else(npz: Path, spoil: Any) -> None:
+    """Otherwise two readers may read two different things."""
+    good = npz.read_bytes()
+    write_npz(npz, {**ARRAYS, "a": np.zeros((2, 3))})
+    npz.write_bytes(spoil(good, npz.read_bytes()))
+    assert not outcome(npz)
+
+
+def test_a_name_given_twice_in_json_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file.json").write_text('{"a": {"b": 1, "c": 2, "b": 3}}')
+    with pytest.raises(FileError, match="'b' is given twice"):
+        read_json(tmp_path / "file.json")
 
 
 @pytest.mark.parametrize("reader", [read_json, lambda path: read_npz(path, ("a",))])

@@ -405,11 +405,12 @@ def test_fortran_order_and_byte_order_do_not_matter(tmp_path: Path) -> None:
     )
 
 
-def test_only_the_named_arrays_are_read(tmp_path: Path) -> None:
-    """An additional entry, be it a pickle, is not touched."""
+def test_an_additional_array_is_refused(tmp_path: Path) -> None:
+    """And not read: it may be a pickle."""
     buffer = io.BytesIO()
     np.savez(buffer, **GOOD, task=np.array('{"format": 1}'))
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr("extra.npy", b"garbage")
     (tmp_path / "policy.npz").write_bytes(buffer.getvalue())
-    assert LinearPolicy.load(tmp_path / "policy.npz").n == 3
+    with pytest.raises(FileError, match="an array 'extra'"):
+        LinearPolicy.load(tmp_path / "policy.npz")

@@ -28,7 +28,7 @@ from ars.noise import Key, check_table_size, environment_seed
 from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
 from ars.records import Record, State, policy_task
-from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, free_folder
+from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, check_size, free_folder
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
 from ars.tasks import Rollout, TaskLike, factory
@@ -103,6 +103,7 @@ class AskTell:
             name, H=definition["H"] if H is None else H,
             shift=definition["survival_bonus"] if shift is None else shift, **settings,
         )  # fmt: skip
+        check_size(definition)
         check_table_size(config.table_size, definition["p"], definition["n"])
         state = State.initial(config.search, definition["p"], definition["n"])
         if warm is not None:
@@ -275,6 +276,8 @@ class AskTell:
             try:
                 result = parse_json(line)
                 key = _key_of(result)
+                if key in self._told:
+                    raise ValueError(f"{key} is told twice")
                 if _iteration(key) == self.state.j + 1:
                     self._told[key] = _rollout(key, result, training if "-k" in key else evaluating)
             except (ArsError, ValueError, RecursionError) as error:

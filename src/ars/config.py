@@ -12,6 +12,7 @@ from ars.settings import LARGEST_SEED, check_settings, own_fields, setting, show
 
 DEFAULT_TABLE_SIZE = 25_000_000  # numbers of a shared noise table: 200 MB
 LARGEST_EVALUATION = 10**6  # rollouts
+LONGEST_TASK = 1000  # letters of its name
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
 
 
@@ -45,7 +46,7 @@ class Config:
 
     def __post_init__(self) -> None:
         search_name(self.search)  # raises an error if it is not registered
-        if not isinstance(self.task, str) or not self.task.isprintable():
+        if not isinstance(self.task, str) or not self.task.isprintable() or len(self.task) >= LONGEST_TASK:
             raise SettingError(f"task = {shown(self.task)} is not a name.")
         check_settings(self)
         if (self.noise == "table") != (self.table_size > 0):

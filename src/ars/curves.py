@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ars.config import Config
 from ars.errors import ArsError, FileError
-from ars.files import make_folder, read_json, write_atomic
+from ars.files import make_folder, one_line, read_json, write_atomic
 from ars.records import SHARED
 from ars.run_files import read_run
 from ars.searches import search_settings
@@ -175,9 +175,9 @@ def load(path: Path) -> Curve:
     """A curve from its file."""
     value = read_json(path)
     try:
-        if value["format"] == 1:
+        if type(value["format"]) is int and value["format"] == 1:
             return _from_format_1(value)
-        if value["format"] != FORMAT:
+        if type(value["format"]) is not int or value["format"] != FORMAT:
             raise ValueError(f"format {value['format']!r:.50} is unknown to this version of ars")
         telemetry = {str(name): _numbers(column, gaps=True) for name, column in dict(value["telemetry"]).items()}
         _check(value)
@@ -187,7 +187,7 @@ def load(path: Path) -> Curve:
             telemetry=_equal_lengths(telemetry), **_totals(value),
         )  # fmt: skip
     except (ArsError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise FileError(f"{path} is not a run's curve: {error}") from error
+        raise FileError(f"{path} is not a run's curve: {one_line(error)}") from error
 
 
 def _check(value: Mapping[str, Any]) -> None:
@@ -260,11 +260,17 @@ def from_run(folder: Path, status: str | None = None) -> Curve:
             timesteps=totals[2], seconds=totals[3],
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise FileError(f"{folder / 'records.jsonl'} is damaged: {error}") from error
+        raise FileError(f"{folder / 'records.jsonl'} is damaged: {one_line(error)}") from error
 
 
 def _columns(values: Mapping[str, Iterable[Any]]) -> dict[str, FloatArray]:
-    return _equal_lengths({name: _numbers(column) for name, column in values.items()})
+    columns = _equal_lengths({name: _numbers(column) for name, column in values.items()})
+    if (
+        any((np.diff(columns[f"at_{name}"]) < 0).any() for name in SPENT)
+        or (np.diff(columns["at_iteration"]) <= 0).any()
+    ):
+        raise ValueError("its evaluations are not in order")
+    return columns
 
 
 def _equal_lengths(columns: dict[str, FloatArray]) -> dict[str, FloatArray]:
@@ -275,7 +281,10 @@ def _equal_lengths(columns: dict[str, FloatArray]) -> dict[str, FloatArray]:
 
 def _numbers(values: Iterable[Any], *, gaps: bool = False) -> FloatArray:
     """As float64; with `gaps`, None (a measure that was not finite) becomes NaN."""
-    array = np.array([math.nan if gaps and value is None else float(value) for value in values], dtype=np.float64)
+    values = [math.nan if gaps and value is None else value for value in values]
+    if not all(type(value) in (int, float) for value in values):
+        raise ValueError("its numbers are not numbers")
+    array = np.array([float(value) for value in values], dtype=np.float64)
     if not (np.isfinite(array) | (gaps & np.isnan(array))).all():
         raise ValueError("its numbers are not finite")
     return array

@@ -1,5 +1,7 @@
 """The exceptions for errors that a user can fix; each message is one sentence that names the value and a remedy."""
 
+LONGEST_SENTENCE = 1000  # letters
+
 
 class ArsError(Exception):
     """An error that its message explains; the command line prints the message and exits with 2."""
@@ -31,3 +33,17 @@ class DivergedError(ArsError):
 
 class WorkerError(ArsError):
     """Workers keep dying, or could not be started."""
+
+
+def sentence(error: BaseException) -> str:
+    """A message of ours as one printable line. It repeats what the user gave, which may be long or contain control
+    characters, and is cut in the middle, because the reason is at its end."""
+    line = " ".join(str(error).split())
+    if len(line) > LONGEST_SENTENCE:
+        line = f"{line[: LONGEST_SENTENCE - 400]} [...] {line[-400:]}"
+    return printable(line)
+
+
+def printable(text: object) -> str:
+    """Text whose control characters are shown instead of sent to the terminal."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(text))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ars.errors import FileError, SettingError
-from ars.files import LARGEST_JSON, npz_bytes, one_line, parse_json, read_npz, write_atomic
+from ars.files import LARGEST_TASK, npz_bytes, one_line, parse_json, read_npz, write_atomic
 from ars.settings import shown
 
 FloatArray = NDArray[np.float64]
@@ -261,11 +261,11 @@ def _task_of(path: str | Path, text: NDArray[Any], p: int, n: int) -> dict[str, 
     try:
         if text.dtype.kind != "U" or text.ndim != 0:
             raise ValueError("the entry 'task' is not text")
-        if text.dtype.itemsize > 4 * LARGEST_JSON:
-            raise ValueError(f"the entry 'task' has more than {LARGEST_JSON} letters")
+        if text.dtype.itemsize > 4 * LARGEST_TASK:
+            raise ValueError(f"the entry 'task' has more than {LARGEST_TASK} letters")
         task = parse_json(str(text))
         version = task.pop("format", None)
-        if version != FORMAT:
+        if type(version) is not int or version != FORMAT:
             raise ValueError(f"format {version!r:.50} is unknown to this version of ars, which reads {FORMAT}")
         if "actions" in task:
             Actions.from_dict(task["actions"], p)

@@ -1,17 +1,18 @@
 """The result of an iteration: the state from which the next one starts, and a record of what happened.
 
-A record is one line of records.jsonl; only `parse_line` reads it.
+A record is one line of records.jsonl; only `parse_line` reads it, and `parse_lines` the whole file.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.files import parse_json
+from ars.errors import FileError
+from ars.files import one_line, parse_json
 from ars.moments import Moments
 from ars.policy import LinearPolicy, brief
 from ars.searches import Params, Search, initial_params
@@ -24,12 +25,12 @@ LONGEST_LINE = 2**20  # bytes; a usual line has a few hundred
 
 # The columns that all searches share. The others are the search's telemetry and the task's measures, by name.
 COUNTS = ("iteration", "episodes", "timesteps")
-NUMBERS = ("seconds",)
 CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # everything else in a record is determined by the configuration
 SHARED = (
     *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped",
     "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
 )  # fmt: skip
+WHOLE = (*COUNTS, "dropped", "wire_bytes_out", "wire_bytes_in", "eval_episodes", "eval_dropped")
 
 
 @dataclass(frozen=True)
@@ -165,15 +166,29 @@ def parse_line(line: str) -> dict[str, Any]:
     if not (line.isascii() and line.isprintable() and len(line) < LONGEST_LINE):
         raise ValueError("the record is not a line of text")
     row = parse_json(line)
-    for name in COUNTS:
-        if type(row.get(name)) is not int or not 0 <= row[name] <= LARGEST_COUNT:
-            raise ValueError(f"{name} is not a count")
-    for name, value in row.items():
-        if isinstance(value, bool) or (value is None and name not in NUMBERS):
-            continue
-        if not isinstance(value, int | float) or not abs(value) < 1.8e308:
-            raise ValueError(f"{name} is not a number")
-    for name in NUMBERS:
-        if row.get(name) is None:
-            raise ValueError(f"{name} is not a number")
+    for name, value in {**dict.fromkeys((*COUNTS, "seconds")), **row}.items():
+        if name in WHOLE:
+            if type(value) is not int or not 0 <= value <= LARGEST_COUNT:
+                raise ValueError(f"{name} is not a count")
+        elif (value is None and name not in CLOCKS) or (isinstance(value, bool) and name not in SHARED):
+            continue  # not finite; telemetry that is true or false
+        elif type(value) not in (int, float) or not abs(value) < 1.8e308 or (name in CLOCKS and value < 0):
+            raise ValueError(f"{name:.100} is not a number")
     return row
+
+
+def parse_lines(path: Any, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The lines of a records.jsonl, for iterations 1, 2, …, with totals that do not decrease; FileError otherwise."""
+    before: dict[str, Any] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            row = parse_line(line.decode("ascii"))
+            if row["iteration"] != number:
+                raise ValueError(f"it is not that of iteration {number}")
+            for name in ("episodes", "timesteps", "seconds"):
+                if row[name] < before.get(name, 0):
+                    raise ValueError(f"{name} is less than before")
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{path} is damaged in line {number}: {one_line(error).rstrip('.')}.") from error
+        before = row
+        yield row

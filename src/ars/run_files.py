@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ars.errors import FileError
-from ars.files import one_line, read_bytes
+from ars.files import is_file, read_bytes
 from ars.policy import LinearPolicy
-from ars.records import LONGEST_LINE, parse_line
-from ars.runs import SavedConfig, read_config
+from ars.records import LONGEST_LINE, parse_line, parse_lines
+from ars.runs import Run, SavedConfig, read_config
 
 
 @dataclass(frozen=True)
@@ -33,36 +33,44 @@ class RunFiles(SavedConfig):
 
 
 def read_run(path: Path, *, with_policy: bool = True) -> RunFiles:
-    """The run in a folder; its policy is best.npz if there is one, otherwise policy.npz."""
-    if not (path / "config.json").is_file():
+    """The run in a folder; its policy is best.npz if there is one, otherwise policy.npz.
+
+    The order matters for a run in progress: the records are at least as new as what is read before them.
+    """
+    if not is_file(path / "config.json"):
         raise FileError(f"{path} is not a run folder: it has no config.json.")
     saved = read_config(path)
+    try:
+        Run.check(path, saved)
+    except FileError:
+        read_records(path / "records.jsonl")  # raises a more exact error, if it can name the line
+        raise
     file = next((name for name in ("best.npz", "policy.npz") if with_policy and (path / name).is_file()), "")
     policy = LinearPolicy.load(path / file) if file else None
     n, p = saved.definition["n"], saved.definition["p"]
     if policy is not None and (policy.n, policy.p) != (n, p):
         raise FileError(f"{path / file} is damaged: it is {policy.p} × {policy.n}, and its task needs {p} × {n}.")
     records = read_records(path / "records.jsonl")
+    if policy is not None and file == "best.npz":
+        _check_best(path / file, policy, records)
     return RunFiles(
         saved.config, saved.definition, saved.stop, saved.sessions, saved.notes, path, records, policy, file
     )
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The lines of records.jsonl, for iterations 1, 2, …, without an incomplete last line, which is being written."""
-    if not path.exists():
-        return []
-    *lines, _unfinished = read_bytes(path).split(b"\n")
-    records = []
-    for number, line in enumerate(lines, 1):
-        try:
-            record = parse_line(line.decode("ascii"))
-            if record["iteration"] != number:
-                raise ValueError(f"it is not that of iteration {number}")
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"{path} is damaged in line {number}: {one_line(error).rstrip('.')}.") from error
-        records.append(record)
-    return records
+    """The lines of records.jsonl, without an incomplete last line, which is being written."""
+    *lines, _unfinished = (read_bytes(path) if path.exists() else b"").split(b"\n")
+    return list(parse_lines(path, lines))
+
+
+def _check_best(path: Path, policy: LinearPolicy, records: list[dict[str, Any]]) -> None:
+    """Refuse the best policy of another run: the evaluation that it names is not in the records."""
+    iteration, mean = policy.task.get("iteration"), policy.task.get("eval_mean")
+    if type(iteration) is not int or mean is None:  # not written by a run
+        return
+    if not 1 <= iteration <= len(records) or records[iteration - 1].get("eval_mean") != mean:
+        raise FileError(f"{path} is from another run than its records.jsonl, which has no such evaluation.")
 
 
 def last_record(path: Path) -> dict[str, Any] | None:
@@ -80,7 +88,9 @@ def run_folders(paths: list[Path]) -> list[Path]:
     these."""
     folders: list[Path] = []
     for path in paths:
-        inside = sorted(file.parent for file in path.glob("*/config.json")) if path.is_dir() else []
-        inside = inside or sorted(file.parent for file in path.glob("runs/*/config.json"))  # of a sweep
-        folders += [path] if (path / "config.json").is_file() or not inside else inside
+        alone = is_file(path / "config.json") or not path.is_dir()
+        inside = [] if alone else sorted(file.parent for file in path.glob("*/config.json"))
+        if not alone and not inside:
+            inside = sorted(file.parent for file in path.glob("runs/*/config.json"))  # of a sweep
+        folders += inside or [path]
     return list(dict.fromkeys(folders))

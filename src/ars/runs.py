@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,11 +21,23 @@ from numpy.typing import NDArray
 
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError, UnknownSearchError
-from ars.files import append_whole, make_folder, one_line, read_json, read_npz, safe_name, write_json, write_npz
+from ars.files import (
+    LARGEST_TASK,
+    append_whole,
+    is_file,
+    make_folder,
+    one_line,
+    read_bytes,
+    read_json,
+    read_npz,
+    safe_name,
+    write_json,
+    write_npz,
+)
 from ars.moments import Moments
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
-from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line, policy_task
+from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line, parse_lines, policy_task
 from ars.searches import SEARCHES
 from ars.stopping import Stop
 from ars.tasks.user_code import task_flag
@@ -39,6 +52,7 @@ NAMES = ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.n
 PARAM = "param."  # prefix of the names of the search's arrays in checkpoint.npz
 CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
               "best_mean", "best_M", "best_mu", "best_sigma")  # fmt: skip
+HASHES = ("run", "records_size", "records_sha256")  # since format 2
 MOST_SESSIONS = 1000  # kept in config.json
 
 
@@ -74,8 +88,9 @@ class Run:
     @staticmethod
     def create(path: Path, config: Config, definition: dict[str, Any], stop: Stop, state: State | None = None) -> "Run":
         """Create a run in a folder that has no files of a run; `state` is its initial state, if not the search's."""
+        check_size(definition)
+        new = [folder for folder in (path, *path.parents) if not _exists(folder)]
         make_folder(path)
-        _check_size(definition)
         _refuse_links(path)
         lock = _lock(path)
         try:
@@ -93,14 +108,23 @@ class Run:
             run._records().close()
             return run
         except BaseException:
+            _remove_empty(path, new)
             lock.release()
             raise
+
+    @staticmethod
+    def check(path: Path, saved: "SavedConfig") -> None:
+        """Check that the checkpoint and the records, if there are any, belong to this configuration; nothing is locked
+        or changed, and the run may be in progress."""
+        if (path / "checkpoint.npz").exists():
+            initial = State.initial(saved.config.search, saved.definition["p"], saved.definition["n"])
+            Run(path, FileLock(path / ".lock"), saved, initial)._load()
 
     @staticmethod
     def open(path: Path, *, mend: bool = True) -> "Run":
         """Open a run at its last checkpoint. Everything is checked before anything is changed; with mend=False, nothing
         is changed until `mend` is called."""
-        if not (path / "config.json").is_file():
+        if not is_file(path / "config.json"):
             raise FileError(f"{path} is not a run folder: it has no config.json.")
         _refuse_links(path)
         lock = _lock(path)
@@ -238,12 +262,13 @@ class Run:
     def _load(self) -> None:
         path = self.path / "checkpoint.npz"
         try:
-            version = _single(read_npz(path, ("format",)), "format", "iu")
+            params = [f"{PARAM}{name}" for name in self.state.params]
+            arrays = read_npz(path, (*CHECKPOINT, "M"), (*CHECKPOINT, *HASHES, *params))
+            version = _single(arrays, "format", "iu")
             if version not in (1, FORMAT):
                 raise ValueError(f"format {version} is unknown to this version of ars, which reads {FORMAT} and 1")
-            names = [f"{PARAM}{name}" for name in self.state.params] if version == FORMAT else ["M"]
-            names += ["run", "records_size", "records_sha256"] if version == FORMAT else []
-            arrays = read_npz(path, (*CHECKPOINT, *names))
+            if ("run" in arrays) != (version == FORMAT):
+                raise ValueError(f"its arrays are not those of format {version}")
             self._take(path, arrays, version)
             self._check_last_line()
             if version == FORMAT:
@@ -323,24 +348,28 @@ class Run:
         self._whole = digest
 
     def _check_records(self) -> None:
-        """The same for a checkpoint of format 1, which has no hash, line by line."""
-        path, j, digest = self.path / "records.jsonl", self.state.j, _Digest()
-        if j <= 1:
-            return
-        try:
-            with path.open("rb") as file:
-                for number in range(1, j):
-                    line = file.readline(LONGEST_LINE)
-                    if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
-                        raise FileError(f"{path} has lost iterations: {number - 1} lines for {j} iterations.")
-                    if parse_line(line[:-1].decode("ascii"))["iteration"] != number:
-                        raise FileError(f"{path} is damaged: line {number} is not that of iteration {number}.")
-                    digest = digest.plus_bytes(line)
-        except OSError as error:
-            raise FileError(f"Cannot read {path}: {error.strerror or error}.") from error
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"{path} is damaged in line {number}: {one_line(error)}.") from error
-        self._whole = digest
+        """The same for a checkpoint of format 1, which has no hash: check what its configuration determines."""
+        path, state, search = self.path / "records.jsonl", self.state, self.config.search
+        *lines, _ = (read_bytes(path) if path.exists() else b"").split(b"\n")
+        if len(lines) < state.j - 1:
+            raise FileError(f"{path} has lost iterations: {len(lines)} lines for {state.j} iterations.")
+        before, last = lines[: max(0, state.j - 1)], self._last_line.encode()
+        rows = list(parse_lines(path, [*before, last] if state.j else before))
+        every, rollouts = self.config.eval_every, len(search.signs) * search.size({})
+        for j, row in enumerate(rows, 1):
+            evaluated = bool(every) and j % every == 0
+            if row["episodes"] != rollouts * j or row.get("eval_episodes") != (
+                self.config.eval_episodes if evaluated else None
+            ):
+                raise FileError(f"{path} belongs to another run: iteration {j} does not match config.json.")
+        if self.best and rows[self.best.iteration - 1].get("eval_mean") != self.best.mean:
+            raise FileError(f"{path} belongs to another run: it does not have the best evaluation of the checkpoint.")
+        with suppress(ValueError, RecursionError):  # a line j that is damaged will be replaced
+            there = b"".join(lines[state.j - 1 : state.j]) if state.j else b""
+            if there != last and parse_line(there.decode("ascii"))["iteration"] == state.j:
+                raise FileError(f"{path} belongs to another run: iteration {state.j} does not match the checkpoint.")
+        for line in before:
+            self._whole = self._whole.plus_bytes(line + b"\n")
 
     def _cut_records(self) -> None:
         """Keep iterations 1 … j. If this is killed halfway, line j is missing, but the checkpoint still has it."""
@@ -437,20 +466,25 @@ def _without_iteration(session: dict[str, Any]) -> dict[str, Any]:
 def read_config(path: Path) -> SavedConfig:
     """The configuration of a run folder."""
     file = path / "config.json"
-    saved = read_json(file)
+    saved = read_json(file, LARGEST_TASK)
     try:
         version = saved.get("format")
-        if version not in (1, FORMAT):
+        if type(version) is not int or version not in (1, FORMAT):
             raise ValueError(f"format {version!r:.50} is unknown to this version of ars, which reads {FORMAT} and 1")
+        parts = {"format", "config", "task", "stop", "versions" if version == 1 else "sessions"}
+        if odd := sorted(parts.symmetric_difference(saved)):
+            raise ValueError(f"missing or unknown part: {odd[0]!r:.100}")
         definition = saved["task"]
         if not all(type(definition[name]) is int and definition[name] > 0 for name in ("n", "p")):
             raise ValueError("n and p of the task are not sizes")
-        _check_size(definition)
+        _check_task(definition)
         search = saved["config"].get("search", {"name": "ars"}).get("name")
         if isinstance(search, str) and search.isidentifier() and search not in SEARCHES:
             raise UnknownSearchError(f"{file} is of the search {search}: this ars has {', '.join(SEARCHES)}.")
         config = (Config.from_format_1 if version == 1 else Config.from_dict)(saved["config"])
         stop = Stop(**saved["stop"])
+        if stop.to_dict().keys() != saved["stop"].keys():
+            raise ValueError("a stopping rule is null")
         check_table_size(config.table_size, definition["p"], definition["n"])
         old = [{"iteration": 0, "machine": "unknown", "versions": saved.get("versions")}]
         sessions = [_session(session) for session in (old if version == 1 else saved["sessions"])]
@@ -470,6 +504,8 @@ def read_config(path: Path) -> SavedConfig:
 def _session(value: Any) -> dict[str, Any]:
     """An entry of `sessions`, or ValueError."""
     iteration, made_by, then = value["iteration"], value["machine"], dict(value["versions"])
+    if len(value) != 3:
+        raise ValueError("a session has iteration, machine and versions, and nothing else")
     if type(iteration) is not int or not 0 <= iteration <= LARGEST_COUNT or not _is_word(made_by):
         raise ValueError("its sessions are not iterations and machines")
     if not all(_is_word(word) for pair in then.items() for word in pair):
@@ -488,11 +524,28 @@ def free_folder(config: Config) -> Path:
     return folder
 
 
-def _check_size(definition: dict[str, Any]) -> None:
-    """Refuse matrices that are too large to be read back."""
+def check_size(definition: dict[str, Any]) -> None:
+    """Refuse tasks that are too large to be read back."""
+    _check_matrix(definition)
+    described = len(json.dumps(definition, indent=2))
+    if 2 * described > LARGEST_TASK:  # half of config.json is for the rest
+        raise SettingError(f"The task's definition has {described} bytes: a run folder holds {LARGEST_TASK // 2}.")
+
+
+def _check_matrix(definition: dict[str, Any]) -> None:
     p, n = definition["p"], definition["n"]
     if p * n > LARGEST_M:
         raise SettingError(f"M would be {p} × {n}: a run folder holds matrices of at most {LARGEST_M} numbers.")
+
+
+def _check_task(definition: dict[str, Any]) -> None:
+    """Check the types of what every definition has, n and p excepted."""
+    _check_matrix(definition)
+    bonus = definition["survival_bonus"]
+    if type(definition["H"]) is not int or definition["H"] < 1:
+        raise ValueError("H of the task is not a horizon")
+    if isinstance(bonus, bool) or not isinstance(bonus, int | float) or not isinstance(definition["name"], str):
+        raise ValueError("name and survival_bonus of the task are not a name and a number")
 
 
 def _is_word(word: Any) -> bool:
@@ -509,11 +562,35 @@ def _single(arrays: dict[str, NDArray[Any]], name: str, kinds: str) -> Any:
 
 
 def _refuse_links(path: Path) -> None:
-    """Refuse links: a folder from someone else could redirect our writes to any file."""
-    for name in (*NAMES, TOLD, ASKED, ".lock"):
-        file = path / name
-        if file.is_symlink() or (file.exists() and not (file.is_dir() if name == ASKED else file.is_file())):
+    """Refuse links: a folder from someone else could redirect our writes to any file, and training a copy made of hard
+    links would change the original."""
+    asked = path / ASKED
+    files = [path / name for name in (*NAMES, TOLD, ".lock", "wandb-id")]
+    if asked.is_symlink() or (asked.exists() and not asked.is_dir()):
+        files.append(asked)
+    elif asked.exists():
+        files += asked.iterdir()
+    for file in files:
+        if file.is_symlink() or (file.exists() and not file.is_file()) or file == asked:
             raise FileError(f"{file} is not a plain file: a run keeps its files in its own folder.")
+        if file.exists() and file.stat().st_nlink > 1:
+            raise FileError(f"{file} is shared with another folder by a hard link: copy the run by `cp -a`, not -al.")
+
+
+def _exists(path: Path) -> bool:
+    """Whether it exists; False for an invalid name."""
+    with suppress(OSError):
+        return path.exists()
+    return False
+
+
+def _remove_empty(path: Path, new: list[Path]) -> None:
+    """After a refusal: remove the folders that were created, the deepest first, unless something was saved in them."""
+    with suppress(OSError):
+        if path in new and [entry.name for entry in path.iterdir()] == [".lock"]:
+            (path / ".lock").unlink()
+        for folder in new:
+            folder.rmdir()
 
 
 def _clear_leftovers(path: Path) -> None:

@@ -4,7 +4,6 @@
 """
 
 import itertools
-import json
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields
@@ -18,7 +17,7 @@ from ars.noise import Stream, check_table_size
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
-from ars.runs import MEASURED_ELSEWHERE, Run
+from ars.runs import MEASURED_ELSEWHERE, Run, check_size, run_identity
 from ars.searches import Search
 from ars.searches.ars import ARS
 from ars.settings import LARGEST_SEED, own_fields, whole_number
@@ -101,6 +100,8 @@ def new_session(
         if stop.until is not None and not config.eval_every:
             raise SettingError(f"until = {stop.until:g} needs evaluations, and eval_every = 0 has none.")
         check_table_size(config.table_size, made.p, made.n)
+        if out is not None:
+            check_size(definition)
         state = State.initial(config.search, made.p, made.n)
         if start is not None:
             state = start.apply(config, state)
@@ -146,7 +147,7 @@ def resume_session(
             raise SettingError(f"{run.path} is a run of {name}, not of {given}.")
         make = factory(name if task is None else task)
         with closing(make()) as made:
-            if json.loads(json.dumps(made.definition())) != run.definition:
+            if run_identity(run.config, made.definition()) != run_identity(run.config, run.definition):
                 raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
         executor, close = _executor(make, workers, executor, address)
         on_failure.callback(close)

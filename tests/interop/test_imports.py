@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 import struct
 import sys
 import tracemalloc
@@ -439,6 +440,23 @@ def test_many_entries_are_refused(tmp_path: Path) -> None:
             archive.writestr(f"{i}.npy", b"")
     with pytest.raises(FileError, match="more than 1000 entries"):
         open_policy(tmp_path / "a.npz", "Hopper-v1")
+
+
+@pytest.mark.parametrize("name", ["data", "policy.pth"])
+def test_two_entries_of_one_name_are_refused(name: str, tmp_path: Path) -> None:
+    path = Path(shutil.copy(FIXTURES / "sb3_pendulum.zip", tmp_path / "a.zip"))
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr(name, archive.read(name))
+    with pytest.raises(FileError, match="two of its entries have the same name"):
+        import_policy(path, "Pendulum-v1")
+
+
+def test_a_name_given_twice_in_json_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(FIXTURES / "sb3_pendulum.zip") as archive:
+        data = archive.read("data").replace(b"{", b'{"policy_kwargs": {}, ', 1)
+    path = replaced(FIXTURES / "sb3_pendulum.zip", tmp_path / "a.zip", "data", data)
+    with pytest.raises(FileError, match="given twice"):
+        import_policy(path, "Pendulum-v1")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])

@@ -263,6 +263,7 @@ def test_the_same_runs_give_the_same_page(runs: list[Path], tmp_path: Path) -> N
 
 def test_a_task_of_ones_own_is_not_imported_by_a_report(runs: list[Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(runs[0], tmp_path / "run"))
+    (folder / "checkpoint.npz").unlink()  # it would not match
     text = (folder / "config.json").read_text()
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'was here')!r}, 'w')")
     (folder / "config.json").write_text(text.replace('"task": "HalfCheetah-v1"', '"task": "evil:make"'))

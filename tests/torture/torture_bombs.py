@@ -15,7 +15,7 @@ from pathlib import Path
 from torture_damage import Case, read_policy, read_run
 
 from ars.errors import ArsError
-from ars.files import LARGEST_FILE, LARGEST_JSON
+from ars.files import LARGEST_FILE, LARGEST_TASK
 
 HEADER = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
 
@@ -79,7 +79,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a terabyte of zeros as a checkpoint": ("checkpoint", lambda path: sparse(path, 2**40)),
     "a terabyte of zeros as a configuration": ("config", lambda path: sparse(path, 2**40)),
     "zeros up to the limit": ("policy", lambda path: sparse(path, LARGEST_FILE)),
-    "zeros up to the limit for JSON": ("config", lambda path: sparse(path, LARGEST_JSON)),
+    "zeros up to the limit for JSON": ("config", lambda path: sparse(path, LARGEST_TASK)),
     "an archive that unpacks to a gigabyte": ("policy", write(lambda: policy_of(1, 45_000_000, 10))),
     "an archive that unpacks to the limit": ("policy", write(lambda: policy_of(1, 10_000_000, 10))),
     "the same without compression": ("policy", write(lambda: policy_of(3, 6_000_000, 10, zipfile.ZIP_STORED))),
@@ -90,13 +90,13 @@ BOMBS: dict[str, tuple[str, Callable[[Path], object]]] = {
         "policy",
         write(lambda: archive(dict.fromkeys(("M", "mu", "sigma", "task"), entry("<f8", "(1, 999999999999)", 100)), 0)),
     ),
-    "millions of empty lists as a configuration": ("config", write(lambda: nested(LARGEST_JSON).encode())),
-    "millions of empty lists as a task": ("policy", write(lambda: policy_with_task(nested(LARGEST_JSON)))),
+    "millions of empty lists as a configuration": ("config", write(lambda: nested(LARGEST_TASK).encode())),
+    "millions of empty lists as a task": ("policy", write(lambda: policy_with_task(nested(LARGEST_TASK)))),
     "a shape with millions of axes": (
         "policy",
         write(
             lambda: policy_with_task(
-                '{"format": 1, "observation": {"shape": [' + "2147483647," * (LARGEST_JSON // 12) + "1]}}"
+                '{"format": 1, "observation": {"shape": [' + "2147483647," * (LARGEST_TASK // 12) + "1]}}"
             )
         ),
     ),

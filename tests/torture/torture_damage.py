@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -125,8 +126,8 @@ class Damage:
             entries = {name: archive.read(name) for name in archive.namelist()}
         name = r.choice(list(entries))
         packing = r.choice([zipfile.ZIP_STORED] * 3 + [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-        doubled = False
-        match r.randrange(7):
+        doubled, more, note = False, [], b""
+        match r.randrange(8):
             case 0 | 1:
                 entries[name] = self._array(entries[name])
             case 2:
@@ -143,14 +144,19 @@ class Damage:
             case 5 if "last_line.npy" in entries:
                 text = str(np.load(io.BytesIO(entries["last_line.npy"]), allow_pickle=False))
                 entries["last_line.npy"] = _npy(np.array(self.json(text)))
-            case _:
+            case 6:
                 doubled = r.random() < 0.3
                 other = r.choice(list(entries))
                 entries[name], entries[other] = entries[other], entries[name]
+            case _:
+                more = [(r.choice([name, "x.npy"]), r.choice([self._array(entries[name]), entries[name]]))]
+                more, note = (more, b"") if r.random() < 0.7 else ([], b"a comment")
         buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", packing) as archive:
-            for entry, content in entries.items():
+        with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", packing) as archive:
+            warnings.simplefilter("ignore")  # about a name given twice
+            for entry, content in [*entries.items(), *more]:
                 archive.writestr(entry, content)
+            archive.comment = note
         content = buffer.getvalue()
         return content + content if doubled else content
 

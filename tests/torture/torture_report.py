@@ -40,7 +40,8 @@ def rows(figures: dict[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
 
     local = sum(figures[f"kills_{kind}"]["kills"] for kind in ("threads", "processes"))
     steps = figures["kills_at_steps"]
-    damaged = ("damage_policy", "damage_checkpoint", "damage_config", "damage_records", "damage_hypothesis")
+    damaged = ("damage_policy", "damage_checkpoint", "damage_config", "damage_records", "damage_hypothesis",
+               "damage_older_records", "damage_wrong_types")  # fmt: skip
     read = sum(total(figures, name) for name in damaged) + total(figures, "damage_command_line")
     refused = total(figures, "settings_") + total(figures, "flags_")
     slowest = max(most(figures, name, "slowest") for name in damaged[:4])
@@ -57,7 +58,9 @@ def rows(figures: dict[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
         ("SIGTERMs at random moments", str(total(figures, "kills_", "ended")), "test_kills"),
         ("SIGKILLs before and within each step on disk", f"{steps['kills']} at {steps['steps']} steps", "test_kills"),
         ("disk faults: full, for a moment, read-only, broken", str(total(figures, "disk_", "faults")), "test_disk"),
-        ("damaged policies, checkpoints, configurations, records", f"{read}", "test_damage"),
+        ("damaged policies, checkpoints, configurations, records", f"{read}", "test_damage, test_mixes"),
+        ("mixes of the files of two runs", str(total(figures, "mixes")), "test_mixes"),
+        ("odd names and values of arguments", str(total(figures, "names")), "test_names"),
         ("damaged files to import", str(total(figures, "imports")), "tests/interop/test_imports"),
         ("the slowest of the generated cases", f"{slowest:.2f} s", "test_damage"),
         ("peak memory over the generated cases", f"{peak:.0f} MB", "test_damage"),

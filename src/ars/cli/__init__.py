@@ -1,5 +1,6 @@
 """The command line: parse → call → print. Commands import heavy packages themselves, so that help is instant."""
 
+import io
 import logging
 import os
 import sys
@@ -8,7 +9,7 @@ from cyclopts import CycloptsError
 
 from ars.cli import ask_tell, convert, experiments, reproduce, training, view  # noqa: F401 (they add their commands)
 from ars.cli.common import app
-from ars.errors import ArsError
+from ars.errors import ArsError, sentence
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -17,12 +18,15 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in arguments
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # without a home, one note on folders is enough: ours
     arguments = [argument for argument in arguments if argument != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a file name need not be valid Unicode
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except (ArsError, CycloptsError) as error:
         if debug:
             raise
-        print(f"ars: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"ars: {sentence(error)}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

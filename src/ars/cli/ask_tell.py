@@ -38,10 +38,10 @@ def ask(
     They are written to FOLDER/asked, with a list in asked.json. If FOLDER is not a run yet, a new run is created there.
     """
     from ars.ask_tell import AskTell
-    from ars.files import read_json
+    from ars.files import is_file, read_json
     from ars.runs import ASKED
 
-    begun = (folder / "config.json").exists()
+    begun = is_file(folder / "config.json")
     given = settings.given()
     if begun and (given or any(flag is not None for flag in (task, n, p, start, start_weight))):
         raise SettingError(f"{folder} is a run, whose settings cannot be changed: give `ars ask` only the folder.")

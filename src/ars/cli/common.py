@@ -107,6 +107,13 @@ def how_many(workers: int | None, address: str | None = None) -> int:
     return cores() if workers is None else workers
 
 
+def print_written(path: Path, text: str) -> None:
+    """Print what was written; to standard error if it went to standard output, as with --out /dev/stdout."""
+    from ars.files import is_stream
+
+    print(text, file=sys.stderr if is_stream(path) else sys.stdout)
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, allow_nan=False))
 

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, TaskName, app, examples, typed
-from ars.errors import FileError
+from ars.cli.common import OTHER, TaskName, app, examples, print_written, typed
+from ars.errors import FileError, printable
 
 
 @app.command(
@@ -31,16 +31,17 @@ def export(
 
     POLICY is a file, a run folder (its best policy), or the name of a policy that comes with ars.
     """
-    from ars.files import write_atomic
+    from ars.files import check_writable, write_atomic
     from ars.interop.exports import export, file_name
     from ars.policies import open_policy
 
     opened = open_policy(policy, task)
+    path = Path(file_name(opened, to)) if out is None else out
+    check_writable(path)
     content = export(opened, to)
-    path = out or Path(file_name(opened, to))
     _keep(path, Path(policy))
     write_atomic(path, content)
-    print(f"Wrote {path}: {opened.n} observations, {opened.p} outputs, {len(content)} bytes.")
+    print_written(path, f"Wrote {printable(path)}: {opened.n} observations, {opened.p} outputs, {len(content)} bytes.")
     return 0
 
 
@@ -66,19 +67,21 @@ def import_(
     Nothing in the file is executed: a pickle that contains more than arrays is refused.
     """
     from ars.commands import file_words
+    from ars.files import check_writable
     from ars.interop.imports import import_policy
     from ars.policies import notes_of
 
     policy = import_policy(file, task, statistics=statistics)
-    path = out or Path("policy.npz")
+    path = Path("policy.npz") if out is None else out
     if out is None and path.exists():
         raise FileError(f"{path} exists already: choose another file with --out.")
+    check_writable(path)
     _keep(path, file, statistics)
     policy.save(path)
-    print(f"Wrote {path}: {policy.p} × {policy.n} for {task}, from {policy.task['imported']['kind']}.")
-    for note in notes_of(policy):
-        print(f"Note: {note}")
-    print(f"What to type next:\n  {typed(file_words('evaluate', path, task))}")
+    lines = [f"Wrote {printable(path)}: {policy.p} × {policy.n} for {task}, from {policy.task['imported']['kind']}."]
+    lines += [f"Note: {note}" for note in notes_of(policy)]
+    lines += ["What to type next:", f"  {typed(file_words('evaluate', path, task))}"]
+    print_written(path, "\n".join(lines))
     return 0
 
 

@@ -46,6 +46,7 @@ def reproduce(
     It prints what the missing runs cost on this machine, runs them, and draws the available results next to the
     published values. Runs that are in the results already are not repeated; a new --out with a new --runs starts anew.
     """
+    from ars.files import is_folder
     from ars.paper import figure5
     from ars.paper.reproduce import Request, draw_all, names, run_missing, say_costs
 
@@ -57,7 +58,7 @@ def reproduce(
     many.check(minutes)
     request = Request(names(target), out, ",".join(tasks).split(",") if tasks else None, listed, seeds, to_cap)
     request.check()
-    if draw and not out.is_dir():
+    if draw and not is_folder(out):
         raise SettingError(f"out = {out} is not a folder: give the folder of the results, or run this beside results/.")
     if dry_run:
         say_costs(request, many.cores())

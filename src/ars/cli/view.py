@@ -5,8 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Quiet, TaskName, app, command, examples, whole
-from ars.errors import SettingError
+from ars.cli.common import OTHER, Quiet, TaskName, app, command, examples, print_written, whole
+from ars.errors import SettingError, printable
 
 FILM_SECONDS = 10.0
 Seed = Annotated[int, Parameter(group=OTHER, converter=whole, help="Seed of the initial state, as in ars evaluate.")]
@@ -64,7 +64,9 @@ def watch(
     speed = "" if last.speed is None else f", {last.speed:z.1f} m/s at the end"
     for path in paths:
         size = path.stat().st_size / 1e6
-        print(f"Wrote {path}, {size:.1f} MB: {last.time:.1f} s, reward {rollout.reward:z.1f}{speed}.")
+        print_written(
+            path, f"Wrote {printable(path)}, {size:.1f} MB: {last.time:.1f} s, reward {rollout.reward:z.1f}{speed}."
+        )
     return 0
 
 
@@ -87,17 +89,19 @@ def report(
     """
     if not runs:
         raise SettingError("Name at least one run folder: ars report runs/HalfCheetah-v5-V2-seed0.")
+    from ars.files import check_writable
     from ars.page.report import write_report
     from ars.progress import bar
     from ars.run_files import read_run, run_folders
     from ars.video.camera import check_opengl
 
     check_opengl()
+    check_writable(out)
     opened = [read_run(path) for path in run_folders(list(runs))]
     with bar(quiet=quiet) as shown:
         write_report(opened, out, task=task, seconds=seconds, say=shown.say, at=shown.at)
     if not quiet:
-        print(f"The page is {out}: open it in a browser.")
+        print_written(out, f"The page is {printable(out)}: open it in a browser.")
     return 0
 
 
@@ -114,12 +118,14 @@ def gallery(
     POLICIES are as for `ars watch`; by default all those that come with ars.
     """
     from ars import policies as shipped
+    from ars.files import check_writable
     from ars.page.gallery import gallery_names, write_gallery
     from ars.policies import open_policy
     from ars.progress import bar
     from ars.video.camera import check_opengl
 
     check_opengl()
+    check_writable(out)
     names = list(policies) or shipped.names()
     if not names:
         raise SettingError(f"This ars comes without policies: name some, for example {command()} gallery runs/*.")
@@ -127,7 +133,7 @@ def gallery(
     with bar(quiet=quiet) as shown:
         write_gallery(opened, out, task=task, seconds=seconds, at=shown.at)
     if not quiet:
-        print(f"The page is {out}: open it in a browser.")
+        print_written(out, f"The page is {printable(out)}: open it in a browser.")
     return 0
 
 

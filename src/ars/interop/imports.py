@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.errors import ArsError, FileError, SettingError
-from ars.files import LARGEST_JSON, PLAIN, one_line, read_bytes
+from ars.files import LARGEST_JSON, PLAIN, each_once, one_line, read_bytes
 from ars.interop.formats import AUTHORS_ENTRY, SB3_ENTRY, foreign_format, open_zip
 from ars.interop.pickles import (
     ARRAY_NAMES,
@@ -151,7 +151,7 @@ def _entry(archive: zipfile.ZipFile, name: str, most: int = LARGEST_PICKLE) -> b
 def _read_sb3(path: Path, statistics: str | Path | None) -> Foreign:
     """The weights of a LinearPolicy without bias and tanh, and VecNormalize's statistics if there are any."""
     with open_zip(path, read_bytes(path)) as archive:
-        data = json.loads(_entry(archive, "data", LARGEST_JSON))
+        data = json.loads(_entry(archive, "data", LARGEST_JSON), object_pairs_hook=each_once)
         tensors = _entry(archive, SB3_ENTRY)
     if "ARSLinearPolicy." not in str(_of(data, "policy_class").get("__init__", "")):
         raise FileError(f"{path} does not contain sb3-contrib's ARS LinearPolicy: a network cannot become one matrix.")

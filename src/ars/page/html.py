@@ -11,15 +11,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ars.errors import FileError
-from ars.files import write_atomic
+from ars.files import check_writable, write_atomic
 
 SCRIPTS = ("elements.js", "numbers.js", "chart.js", "gait.js", "heat_map.js", "report.js", "gallery.js", "main.js")
 
 
 def write_page(data: dict[str, Any], out: Path) -> None:
-    if not out.absolute().parent.is_dir():
-        raise FileError(f"Cannot write {out}: there is no folder {out.absolute().parent}.")
+    check_writable(out)
     write_atomic(out, page(data).encode())
 
 

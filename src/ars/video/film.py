@@ -6,13 +6,14 @@ Writers receive the frames one by one while the episode runs.
 import io
 import itertools
 import math
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from ars.errors import FileError, SettingError
-from ars.files import safe_name, write_atomic
+from ars.files import check_writable, safe_name, write_atomic
 from ars.policy import LinearPolicy
 from ars.settings import finite_number
 from ars.tasks import Rollout
@@ -240,34 +241,35 @@ class Mp4Writer:
             raise FilmError("MP4 needs the extra `video`: pip install 'ars-rl[video]', or use --gif.") from error
         self.path, self._ffmpeg = path, imageio_ffmpeg
         self._stream: Any = None
-        self._temporary = path.with_name(f".{path.name}.tmp.mp4")
+        self._folder: tempfile.TemporaryDirectory[str] | None = None  # ffmpeg seeks in the file that it writes
 
     def add(self, frame: Any, seconds: float) -> None:
         import numpy as np
 
         if self._stream is None:
             options = ["-crf", "23", "-movflags", "+faststart"]
+            self._folder = tempfile.TemporaryDirectory(prefix="ars-film-")
             self._stream = self._ffmpeg.write_frames(
-                str(self._temporary), frame.size, fps=1.0 / seconds, quality=None, macro_block_size=2,
+                f"{self._folder.name}/film.mp4", frame.size, fps=1.0 / seconds, quality=None, macro_block_size=2,
                 output_params=options, ffmpeg_log_level="error",
             )  # fmt: skip
             self._stream.send(None)
         self._stream.send(np.ascontiguousarray(frame))
 
     def close(self) -> None:
-        if self._stream is not None:
-            try:
-                self._stream.close()
-                self._temporary.replace(self.path)
-            except OSError as error:
-                raise FileError(f"Cannot write {self.path}: {error.strerror or error}.") from error
-            finally:
-                self._temporary.unlink(missing_ok=True)
+        if self._stream is not None and self._folder is not None:
+            with self._folder as folder:
+                try:
+                    self._stream.close()
+                    content = (Path(folder) / "film.mp4").read_bytes()
+                except OSError as error:
+                    raise FileError(f"Cannot write {self.path}: {error.strerror or error}.") from error
+                write_atomic(self.path, content)
 
     def cancel(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-            self._temporary.unlink(missing_ok=True)
+        if self._stream is not None and self._folder is not None:
+            with self._folder:
+                self._stream.close()
 
 
 class FrameWriter(_InMemory):
@@ -295,8 +297,7 @@ def writer_for(path: Path) -> Writer:
     """The writer for the file's ending. A missing folder is an error now rather than after filming."""
     if path.suffix.lower() not in WRITERS:
         raise SettingError(f"{path} ends in none of {', '.join(WRITERS)}: choose one of these.")
-    if not path.absolute().parent.is_dir():
-        raise FileError(f"Cannot write {path}: there is no folder {path.absolute().parent}.")
+    check_writable(path)
     writer: Writer = WRITERS[path.suffix.lower()](path)
     return writer
 
