@@ -110,16 +110,21 @@ def test_the_mode_of_a_file_is_kept(tmp_path: Path) -> None:
 
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     """More than it holds at once; it stays a pipe."""
-    pipe, content, read = tmp_path / "pipe", os.urandom(300_000), []
+    pipe, content, read = tmp_path / "pipe", os.urandom(300_000), bytearray()
     os.mkfifo(pipe)
     descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    os.set_blocking(descriptor, True)
-    with os.fdopen(descriptor, "rb") as file:
-        reader = threading.Thread(target=lambda: read.append(file.read()))
-        reader.start()
-        write_atomic(pipe, content)
-        reader.join(timeout=60)
-    assert read == [content]
+
+    def take() -> None:
+        while len(read) < len(content):
+            with contextlib.suppress(BlockingIOError):  # nothing yet
+                read.extend(os.read(descriptor, 2**16))
+
+    reader = threading.Thread(target=take, daemon=True)
+    reader.start()
+    write_atomic(pipe, content)
+    reader.join(timeout=60)
+    os.close(descriptor)
+    assert bytes(read) == content
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
