@@ -5,7 +5,7 @@ from typing import Protocol
 from ars.errors import SettingError
 from ars.executors.batch import Batch, Rollouts, assemble, join, run_block, run_one
 from ars.executors.serial import SerialExecutor
-from ars.settings import whole_number
+from ars.settings import finite_number, whole_number
 from ars.tasks import TaskFactory
 from ars.workers import cores
 
@@ -24,12 +24,20 @@ class Executor(Protocol):
 
 
 def make_executor(
-    factory: TaskFactory, workers: int, *, kind: str | Executor = "local", address: str | None = None
+    factory: TaskFactory,
+    workers: int,
+    *,
+    kind: str | Executor = "local",
+    address: str | None = None,
+    step_timeout: float | None = None,
 ) -> Executor:
     """local: threads if the task releases the GIL, otherwise processes; workers = 1 uses only this thread. ray: the
     CPUs of the cluster at `address`, or of a private Ray with `workers` CPUs. An executor object is returned unchanged,
-    and its creator closes it."""
+    and its creator closes it. With `step_timeout`, even one worker is a process, which is replaced if its environment
+    takes longer than so many seconds for one step or reset."""
     workers = whole_number("workers", workers, 1, 4096)
+    if step_timeout is not None:
+        _check_timeout(factory, kind, step_timeout)
     if kind == "ray":
         from ars.executors.ray import RayExecutor
 
@@ -42,7 +50,7 @@ def make_executor(
         raise SettingError(
             f"executor = {kind!r} is unknown: choose local or ray, or give an object with run and close."
         )
-    if workers == 1:
+    if workers == 1 and step_timeout is None:
         return SerialExecutor(factory)
     if factory.releases_gil:
         from ars.executors.threads import ThreadExecutor
@@ -50,4 +58,16 @@ def make_executor(
         return ThreadExecutor(factory, workers)
     from ars.executors.processes import ProcessExecutor
 
-    return ProcessExecutor(factory, workers)
+    return ProcessExecutor(factory, workers, step_timeout)
+
+
+def _check_timeout(factory: TaskFactory, kind: str | Executor, step_timeout: float) -> None:
+    if not finite_number("step_timeout", step_timeout) > 0:
+        raise SettingError(f"step_timeout = {step_timeout:g} must be larger than 0.")
+    if kind != "local":
+        raise SettingError(f"step_timeout = {step_timeout:g} is only for local workers: omit it, or the executor.")
+    if factory.releases_gil:
+        raise SettingError(
+            f"step_timeout = {step_timeout:g} is only for environments in Python: {factory.name} is compiled and "
+            "cannot hang."
+        )

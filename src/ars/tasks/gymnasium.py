@@ -4,6 +4,7 @@ Box observations (Dict and Tuple are flattened), Box or Discrete actions. The en
 """
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -71,7 +72,9 @@ class GymnasiumTask:
                     break
         except ArsError:
             raise
-        except (Exception, SystemExit) as error:  # whatever the environment raises
+        except BaseException as error:  # whatever the environment raises
+            if user_code.is_interrupt(error):
+                raise
             raise TaskError(f"{self.name} failed in {stage} of an episode: {_describe(error)}") from error
         moments = Moments.from_sums(step, x_first, s1, s2) if gather else None
         return Rollout(reward, step, moments, finite)
@@ -81,6 +84,20 @@ class GymnasiumTask:
 
     def close(self) -> None:
         self._env.close()
+
+
+def watch_steps(task: Any, beats: Any) -> None:
+    """Count the resets and steps of this task's environment in beats[0] as they begin."""
+
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def count_and_call(*arguments: Any, **more: Any) -> Any:
+            beats[0] += 1
+            return call(*arguments, **more)
+
+        return count_and_call
+
+    env = task._env
+    env.reset, env.step = counted(env.reset), counted(env.step)
 
 
 def registered() -> list[str]:
@@ -98,7 +115,9 @@ def make_env(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
         env = _make_env(name, **kwargs)
     except TaskError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if user_code.is_interrupt(error):
+            raise
         raise TaskError(f"Cannot make {name}: {_describe(error)}") from error
     if "mujoco" in sys.modules:  # environments that do not use it need not wait for its import
         locomotion.silence_mujoco()
