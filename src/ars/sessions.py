@@ -79,8 +79,10 @@ def new_session(
     executor: str | Executor = "local",
     address: str | None = None,
     start: WarmStart | None = None,
+    step_timeout: float | None = None,
 ) -> Session:
     """A new run: the task's preset, overridden by `settings`. `out` is its folder, or a function that chooses one."""
+    here = _here()
     with closing(make(task)) as made:
         definition = made.definition()
         given = {name: value for name, value in settings.items() if value is not None}
@@ -96,19 +98,27 @@ def new_session(
         if start is not None:
             state = start.apply(config, state)
     with ExitStack() as on_failure:  # the executor creates its own tasks, now that this one is closed
-        executor, close = _executor(task, workers, executor, address)
+        executor, close = _executor(task, workers, executor, address, step_timeout)
         on_failure.callback(close)
         folder = out(config) if callable(out) else out
-        run = None if folder is None else Run.create(Path(folder), config, definition, stop, state)
+        run = None if folder is None else Run.create(here / folder, config, definition, stop, state)
         on_failure.pop_all()
     return Session(config, definition, stop, state, executor, close, run, measure_of(made))
 
 
+def _here() -> Path:
+    """The current folder, which an environment may change: paths of a run are absolute."""
+    try:
+        return Path.cwd()
+    except OSError:  # it is deleted
+        return Path()
+
+
 def _executor(
-    task: str, workers: int, executor: str | Executor, address: str | None
+    task: str, workers: int, executor: str | Executor, address: str | None, step_timeout: float | None
 ) -> tuple[Executor, Callable[[], None]]:
     """What runs the rollouts, and how to close it; an executor object is closed by the caller who created it."""
-    made = make_executor(factory(task), workers, kind=executor, address=address)
+    made = make_executor(factory(task), workers, kind=executor, address=address, step_timeout=step_timeout)
     return made, made.close if isinstance(executor, str) else _nothing
 
 
@@ -124,10 +134,11 @@ def resume_session(
     task: str | None = None,
     executor: str | Executor = "local",
     address: str | None = None,
+    step_timeout: float | None = None,
 ) -> Session:
     """A run from its last checkpoint; `stop` replaces its stopping rules if it has any."""
     with ExitStack() as on_failure:
-        run = Run.open(Path(out), mend=False)
+        run = Run.open(_here() / out, mend=False)
         on_failure.callback(run.release)
         name = run.config.task
         if run.definition.get(MEASURED_ELSEWHERE):
@@ -137,7 +148,7 @@ def resume_session(
         with closing(make(name)) as made:
             if json.loads(json.dumps(made.definition())) != run.definition:
                 raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
-        executor, close = _executor(name, workers, executor, address)
+        executor, close = _executor(name, workers, executor, address, step_timeout)
         on_failure.callback(close)
         run.mend()
         if stop:
@@ -161,6 +172,7 @@ def train(
     address: str | None = None,
     start: str | Path | LinearPolicy | None = None,
     start_weight: int | None = None,
+    step_timeout: float | None = None,
     **overrides: Any,
 ) -> Generator[Record, None, None]:
     """Train a policy: a generator of Records, each with its `policy`.
@@ -170,12 +182,13 @@ def train(
     stopping rules (`episodes`, `timesteps`, `minutes`, `until`); the task's preset supplies the rest. executor="ray"
     runs on the cluster at `address`, or on a private Ray; an executor object is used as it is. `start` is a policy to
     start from, whose statistics count as `start_weight` states. With `out`, a run folder is written that `resume` can
-    continue. Errors in the arguments raise ArsError immediately.
+    continue. With `step_timeout`, an environment in Python that takes longer than so many seconds for one step or reset
+    is taken for hung and its worker process is replaced. Errors in the arguments raise ArsError immediately.
     """
     stop = Stop(iterations=iterations, **{name: overrides.pop(name) for name in RULES if name in overrides})
     session = new_session(
         task, {"search": search, "seed": seed, **overrides}, workers=workers, stop=stop, out=out, executor=executor,
-        address=address, start=warm_start_of(start, start_weight, task),
+        address=address, start=warm_start_of(start, start_weight, task), step_timeout=step_timeout,
     )  # fmt: skip
     return session.records()
 
@@ -187,6 +200,7 @@ def resume(
     task: str | None = None,
     executor: str | Executor = "local",
     address: str | None = None,
+    step_timeout: float | None = None,
     **rules: Any,
 ) -> Generator[Record, None, None]:
     """Continue a run, with the same bits as if it had not been interrupted; new stopping rules replace the old.
@@ -197,7 +211,10 @@ def resume(
     if unknown:
         raise SettingError(f"{unknown[0]!r} is not a stopping rule, and the rest of a run cannot be changed.")
     stop = Stop(**{name: value for name, value in rules.items() if value is not None})
-    return resume_session(out, workers=workers, stop=stop, task=task, executor=executor, address=address).records()
+    session = resume_session(
+        out, workers=workers, stop=stop, task=task, executor=executor, address=address, step_timeout=step_timeout
+    )
+    return session.records()
 
 
 def evaluate(

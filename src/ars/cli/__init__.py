@@ -1,13 +1,14 @@
 """The command line: parse → call → print. Commands import heavy packages themselves, so that help is instant."""
 
-import os
+import signal
 import sys
 
 from cyclopts import CycloptsError
 
 from ars.cli import ask_tell, convert, experiments, reproduce, training, view  # noqa: F401 (they add their commands)
 from ars.cli.common import app
-from ars.errors import ArsError
+from ars.cli.process import give_up_output, guard_output, signals
+from ars.errors import ArsError, OutputError
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -15,16 +16,27 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    guard_output()
     try:
-        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        with signals():
+            code = _call(arguments)
+            sys.stdout.flush()  # here, where an error is still a sentence
     except (ArsError, CycloptsError) as error:
         if debug:
             raise
-        print(f"ars: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # `ars … | head` closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    sys.exit(code or 0)
+        quiet = isinstance(error.__cause__, BrokenPipeError)  # `ars … | head` closed the pipe
+        if isinstance(error, OutputError):
+            give_up_output()
+        if not quiet:
+            print(f"ars: {' '.join(str(error).split())}", file=sys.stderr)
+        code = 128 + signal.SIGPIPE if quiet else 2
+    except KeyboardInterrupt as interrupt:
+        code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    sys.exit(code)
+
+
+def _call(arguments: list[str]) -> int:
+    try:
+        return app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1

@@ -1,13 +1,10 @@
-"""What the commands share: the app, common flags, and functions for output and signals."""
+"""What the commands share: the app, common flags, and functions for output."""
 
 import json
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Group, Parameter, Token
@@ -102,18 +99,3 @@ def how_many(workers: int | None, address: str | None = None) -> int:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, allow_nan=False))
-
-
-@contextmanager
-def signals() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C: save the run and print how to continue it."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(number)
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

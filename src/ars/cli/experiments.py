@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, signals, whole
+from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, whole
 from ars.cli.many import Many, print_left_out, read_seeds, report_failures
 from ars.cli.settings import Settings
 from ars.errors import SettingError
@@ -48,7 +48,7 @@ def lqr(
     problem = Problem.load(instance) if instance else Problem.paper()
     folder = out or Path("runs") / f"lqr-seed{seed}"
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with signals(), Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as bar:
+    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as bar:
         shown = bar.add_task("LQR", total=None)
         try:
             done = compare(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars import workers
-from ars.cluster import PATIENCE, brief, connect, kill, nodes, on_node, ray
+from ars.cluster import PATIENCE, brief, connect, disconnect, kill, nodes, on_node, ray
 from ars.errors import ArsError, WorkerError
 from ars.executors.batch import Batch, Rollouts, join
 from ars.executors.serial import SerialExecutor
@@ -319,7 +319,7 @@ class RayExecutor:
         self._starting.clear()
         self._tables.clear()
         if self._connected:
-            ray.shutdown()
+            disconnect()
         self._connected = False
         forget_tables()
 

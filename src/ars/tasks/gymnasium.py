@@ -87,16 +87,16 @@ class GymnasiumTask:
 
 
 def watch_steps(task: Any, beats: Any) -> None:
-    """Count the resets and steps of this task's environment in beats[0] as they begin."""
+    """Count the resets and steps of this task's environment in beats[0], an int64, as they begin."""
+    env, count = task._env, memoryview(beats).cast("B").cast("q")
 
     def counted(call: Callable[..., Any]) -> Callable[..., Any]:
         def count_and_call(*arguments: Any, **more: Any) -> Any:
-            beats[0] += 1
+            count[0] += 1
             return call(*arguments, **more)
 
         return count_and_call
 
-    env = task._env
     env.reset, env.step = counted(env.reset), counted(env.step)
 
 
