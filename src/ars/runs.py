@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -375,10 +376,12 @@ class Run:
 
     def release(self) -> None:
         """Release the lock without saving anything."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        self._lock.release()
+        file, self._file = self._file, None
+        with suppress(OSError):  # an environment has closed all files of this process
+            if file is not None:
+                file.close()
+        with suppress(OSError):
+            self._lock.release()
 
     def __enter__(self) -> "Run":
         return self

@@ -7,8 +7,8 @@ from cyclopts import CycloptsError
 
 from ars.cli import ask_tell, convert, experiments, reproduce, training, view  # noqa: F401 (they add their commands)
 from ars.cli.common import app
-from ars.cli.process import give_up_output, guard_output, signals
-from ars.errors import ArsError, OutputError
+from ars.cli.process import flush_or_give_up, guard_output, signals
+from ars.errors import ArsError
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -25,13 +25,12 @@ def main(arguments: list[str] | None = None) -> None:
         if debug:
             raise
         quiet = isinstance(error.__cause__, BrokenPipeError)  # `ars … | head` closed the pipe
-        if isinstance(error, OutputError):
-            give_up_output()
         if not quiet:
             print(f"ars: {' '.join(str(error).split())}", file=sys.stderr)
         code = 128 + signal.SIGPIPE if quiet else 2
     except KeyboardInterrupt as interrupt:
         code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    flush_or_give_up()
     sys.exit(code)
 
 

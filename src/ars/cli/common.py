@@ -11,6 +11,11 @@ from cyclopts import App, Group, Parameter, Token
 
 from ars.errors import SettingError
 
+try:
+    STARTED_IN = Path.cwd()  # an environment may go elsewhere
+except OSError:  # it is deleted
+    STARTED_IN = Path()
+
 
 def examples(*commands: str) -> str:
     return "\n\n".join(["Examples:", *(f"`{command}`" for command in commands)])
@@ -76,10 +81,10 @@ def command() -> str:
     """How the user can call us: `ars`, or its path if the environment is not activated."""
     import shutil
 
-    here, on_path = Path(sys.argv[0]).absolute(), shutil.which("ars")
-    if here.name != "ars" or (on_path is not None and Path(on_path).absolute() == here):
+    here, on_path = STARTED_IN / sys.argv[0], shutil.which("ars")
+    if here.name != "ars" or (on_path is not None and STARTED_IN / on_path == here):
         return "ars"
-    return shell(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
+    return shell(here.relative_to(STARTED_IN) if here.is_relative_to(STARTED_IN) else here)
 
 
 def shell(path: Path) -> str:

@@ -7,7 +7,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from os import _exit  # ours, whatever an environment or training.py makes of os._exit
 from types import FrameType
 from typing import Any
 
@@ -42,19 +43,21 @@ def signals() -> Iterator[None]:
         signal.set_wakeup_fd(descriptor)
         for number, handler in before.items():
             signal.signal(number, handler)
-        os.close(there)  # which ends the thread
+        with suppress(OSError):  # an environment has closed it
+            os.close(there)  # which ends the thread
 
 
 def _end_at_second(pipe: int, caught: list[signal.Signals]) -> None:
     """Python writes a byte per signal to the pipe, whatever the main thread does."""
     first = None
-    while content := os.read(pipe, 1):
-        if content[0] in caught:
-            now = time.monotonic()
-            first = now if first is None else first
-            if now - first > SAME_SIGNAL:
-                os._exit(128 + content[0])
-    os.close(pipe)
+    with suppress(OSError):  # an environment has closed it
+        while content := os.read(pipe, 1):
+            if content[0] in caught:
+                now = time.monotonic()
+                first = now if first is None else first
+                if now - first > SAME_SIGNAL:
+                    _exit(128 + content[0])
+        os.close(pipe)
 
 
 class _Standard(io.FileIO):
@@ -97,8 +100,11 @@ def _guarded(descriptor: int, file: Any) -> io.TextIOWrapper:
     )
 
 
-def give_up_output() -> None:
-    """What is left in buffers goes nowhere, also when Python ends."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
+def flush_or_give_up() -> None:
+    """For the end of a command that failed: what cannot be written goes nowhere, also when Python ends."""
+    try:
+        sys.stdout.flush()
+    except OutputError:
+        if (null := os.open(os.devnull, os.O_WRONLY)) != 1:
+            os.dup2(null, 1)
+            os.close(null)

@@ -120,7 +120,7 @@ def train(
     from ars.stopping import Stop
     from ars.warm_start import warm_start_of
 
-    here, names = Path().absolute(), dashboards.names()
+    names = dashboards.names()
     session = new_session(
         task,
         settings.given(),
@@ -133,7 +133,7 @@ def train(
         step_timeout=step_timeout,
     )
     if out is None and session.run:
-        out = session.run.path.relative_to(here)
+        out = Path("runs") / session.run.path.name
     return run_session(session, out or Path(), as_json=json, quiet=quiet, dashboards=names)
 
 

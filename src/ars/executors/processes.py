@@ -60,7 +60,7 @@ class ProcessExecutor:
                 elif worker.pipe in answered or worker.hangs() or not worker.process.is_alive():
                     deaths[i] += 1
                     if deaths[i] == MOST_DEATHS:
-                        raise WorkerError(self._explain(batch, units[i], hung=worker.hung))
+                        raise WorkerError(self._explain(batch, units[i], worker))
                     waiting.appendleft(i)
                     self._end([worker])
                     self._workers[self._workers.index(worker)] = _Worker(self._factory, self._step_timeout)
@@ -81,12 +81,14 @@ class ProcessExecutor:
         self._table = None
         forget_tables()
 
-    def _explain(self, batch: Batch, unit: tuple[int, int], *, hung: bool) -> str:
+    def _explain(self, batch: Batch, unit: tuple[int, int], worker: "_Worker") -> str:
         """The environment and the rollout: nothing more is known about a process that died."""
         name, often = self._factory.name, f"{MOST_DEATHS} times in a row {batch.describe(unit[0])}"
-        if hung:
+        if worker.hung:
             return f"{name} hung {often}: a step or reset took longer than step_timeout = {self._step_timeout:g} s."
-        return f"The worker processes of {name} died {often}.{main_guard_hint('training with worker processes')}"
+        worker.process.join(GRACE)
+        hint = main_guard_hint("training with worker processes") if worker.process.exitcode == 1 else ""
+        return f"The worker processes of {name} died {often}.{hint}"
 
     def _end(self, workers: "list[_Worker]") -> None:
         for worker in workers:
