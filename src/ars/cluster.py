@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ars.errors import SettingError, WorkerError
@@ -24,6 +25,7 @@ except ModuleNotFoundError as error:
 PATIENCE = 1.0  # seconds without a result before we check that the cluster is still there
 
 
+PF_EXITING = 4  # in the kernel's flags of a process
 SERVERS = ("gcs_server", "raylet")  # the processes without which Ray does not work
 _helpers: dict[Any, str] = {}  # the processes of a Ray that we started, as psutil has them, and their names
 
@@ -98,9 +100,7 @@ def _reach(address: str) -> None:
 def nodes() -> dict[str, int]:
     """Node → CPUs, for live nodes that have CPUs; WorkerError if there are none."""
     address = ray.get_runtime_context().gcs_address
-    # Ray itself takes 15 seconds to notice, and may end this process then without a word.
-    if any(name in SERVERS and _has_ended(helper) for helper, name in _helpers.items()):
-        raise WorkerError(f"The Ray that this run started has died. {_RESUME}")
+    _check_servers()
     try:
         _reach(address)
     except OSError as error:
@@ -112,11 +112,25 @@ def nodes() -> dict[str, int]:
     return {node: count for node, count in cpus.items() if count}
 
 
+def put(value: Any) -> Any:
+    """Put a value into the object store. If its process is dead, Ray ends ours without a word: look first."""
+    _check_servers()
+    return ray.put(value)
+
+
+def _check_servers() -> None:
+    """WorkerError if a Ray that we started has died: Ray itself takes 15 seconds to notice."""
+    if any(name in SERVERS and _has_ended(helper) for helper, name in _helpers.items()):
+        raise WorkerError(f"The Ray that this run started has died. {_RESUME}")
+
+
 def _has_ended(helper: Any) -> bool:
+    """Or is ending: the kernel says so before it closes the sockets."""
     try:
-        return not helper.is_running() or helper.status() == "zombie"
-    except Exception:  # psutil.NoSuchProcess
-        return True
+        after_name = Path(f"/proc/{helper.pid}/stat").read_text().rpartition(")")[2]
+        return bool(int(after_name.split()[6]) & PF_EXITING)
+    except OSError:  # no such process, or no /proc
+        return not helper.is_running()
 
 
 def on_node(node: str) -> Any:
