@@ -6,9 +6,12 @@ This is the only module that imports Ray or uses Ray's private names.
 import contextlib
 import logging
 import os
+import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ars.errors import SettingError, WorkerError
@@ -21,6 +24,10 @@ except ModuleNotFoundError as error:
 
 PATIENCE = 1.0  # seconds without a result before we check that the cluster is still there
 
+
+PF_EXITING = 4  # in the kernel's flags of a process
+SERVERS = ("gcs_server", "raylet")  # the processes without which Ray does not work
+_helpers: dict[Any, str] = {}  # the processes of a Ray that we started, as psutil has them, and their names
 
 _RESUME = "`ars resume` continues from the last checkpoint, on another cluster or without one."
 
@@ -36,6 +43,7 @@ def connect(cpus: int, address: str | None) -> bool:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise Ray warns about a future change
     # Ray keeps a history of calls for its dashboard, which grows by megabytes per hour.
     os.environ.setdefault("RAY_task_events_report_interval_ms", "0")
+    on_sigterm = signal.getsignal(signal.SIGTERM)  # which Ray replaces
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     try:
         with _private_settings(loopback=address is None):
@@ -48,7 +56,23 @@ def connect(cpus: int, address: str | None) -> bool:
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         where = "Cannot start Ray" if address is None else f"Cannot connect to a Ray cluster at {address}"
         raise WorkerError(f"{where}: {brief(error)}") from error
+    finally:
+        if callable(on_sigterm) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, on_sigterm)
+    if address is None:
+        import psutil  # which Ray brings along
+
+        _helpers.update((helper, helper.name()) for helper in psutil.Process().children(recursive=True))
     return True
+
+
+def disconnect() -> None:
+    """Leave the cluster; a Ray of our own ends, with those of its helpers that would take a minute to notice."""
+    ray.shutdown()
+    for helper in _helpers:
+        with contextlib.suppress(Exception):  # psutil.NoSuchProcess: it ended by itself
+            helper.kill()
+    _helpers.clear()
 
 
 @contextlib.contextmanager
@@ -76,6 +100,7 @@ def _reach(address: str) -> None:
 def nodes() -> dict[str, int]:
     """Node → CPUs, for live nodes that have CPUs; WorkerError if there are none."""
     address = ray.get_runtime_context().gcs_address
+    _check_servers()
     try:
         _reach(address)
     except OSError as error:
@@ -85,6 +110,27 @@ def nodes() -> dict[str, int]:
     if not any(cpus.values()):
         raise WorkerError(f"The Ray cluster at {address} has no nodes with CPUs left. {_RESUME}")
     return {node: count for node, count in cpus.items() if count}
+
+
+def put(value: Any) -> Any:
+    """Put a value into the object store. If its process is dead, Ray ends ours without a word: look first."""
+    _check_servers()
+    return ray.put(value)
+
+
+def _check_servers() -> None:
+    """WorkerError if a Ray that we started has died: Ray itself takes 15 seconds to notice."""
+    if any(name in SERVERS and _has_ended(helper) for helper, name in _helpers.items()):
+        raise WorkerError(f"The Ray that this run started has died. {_RESUME}")
+
+
+def _has_ended(helper: Any) -> bool:
+    """Or is ending: the kernel says so before it closes the sockets."""
+    try:
+        after_name = Path(f"/proc/{helper.pid}/stat").read_text().rpartition(")")[2]
+        return bool(int(after_name.split()[6]) & PF_EXITING)
+    except OSError:  # no such process, or no /proc
+        return not helper.is_running()
 
 
 def on_node(node: str) -> Any:
@@ -140,4 +186,4 @@ def run_many(
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.cancel(call, force=True)
         if connected:
-            ray.shutdown()
+            disconnect()

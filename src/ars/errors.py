@@ -15,6 +15,10 @@ class FileError(ArsError):
     """A file or folder is missing, damaged, of the wrong kind, or in use."""
 
 
+class OutputError(ArsError):
+    """Standard output cannot be written."""
+
+
 class SearchError(ArsError):
     """The code of a search violates the contract of `ars.searches.Search`."""
 

@@ -27,7 +27,11 @@ PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes, and wha
 
 def one_line(error: BaseException) -> str:
     """An exception's message as one short printable line: NumPy, Ray and environments write paragraphs."""
-    line = " ".join(str(error).split()) or type(error).__name__
+    try:
+        said = str(error)
+    except Exception:  # an exception of user code, whose own words fail
+        said = ""
+    line = " ".join(said.split()) or type(error).__name__
     text = printable(line[:1000])
     return text if len(text) <= 300 else f"{text[:297]}..."
 

@@ -405,10 +405,12 @@ class Run:
 
     def release(self) -> None:
         """Release the lock without saving anything."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        self._lock.release()
+        file, self._file = self._file, None
+        with suppress(OSError):  # an environment has closed all files of this process
+            if file is not None:
+                file.close()
+        with suppress(OSError):
+            self._lock.release()
 
     def __enter__(self) -> "Run":
         return self

@@ -84,9 +84,10 @@ def new_session(
     executor: str | Executor = "local",
     address: str | None = None,
     start: WarmStart | None = None,
+    step_timeout: float | None = None,
 ) -> Session:
     """A new run: the task's preset, overridden by `settings`. `out` is its folder, or a function that chooses one."""
-    make = factory(task)
+    here, make = _here(), factory(task)
     with closing(make()) as made:
         definition = made.definition()
         given = {name: value for name, value in settings.items() if value is not None}
@@ -106,19 +107,27 @@ def new_session(
         if start is not None:
             state = start.apply(config, state)
     with ExitStack() as on_failure:  # the executor creates its own tasks, now that this one is closed
-        executor, close = _executor(make, workers, executor, address)
+        executor, close = _executor(make, workers, executor, address, step_timeout)
         on_failure.callback(close)
         folder = out(config) if callable(out) else out
-        run = None if folder is None else Run.create(Path(folder), config, definition, stop, state)
+        run = None if folder is None else Run.create(here / folder, config, definition, stop, state)
         on_failure.pop_all()
     return Session(config, definition, stop, state, executor, close, run, measure_of(made))
 
 
+def _here() -> Path:
+    """The current folder, which an environment may change: paths of a run are absolute."""
+    try:
+        return Path.cwd()
+    except OSError:  # it is deleted
+        return Path()
+
+
 def _executor(
-    make: TaskFactory, workers: int | None, executor: str | Executor, address: str | None
+    make: TaskFactory, workers: int | None, executor: str | Executor, address: str | None, step_timeout: float | None
 ) -> tuple[Executor, Callable[[], None]]:
     """What runs the rollouts, and how to close it; an executor object is closed by the caller who created it."""
-    made = make_executor(make, workers, kind=executor, address=address)
+    made = make_executor(make, workers, kind=executor, address=address, step_timeout=step_timeout)
     return made, made.close if isinstance(executor, str) else _nothing
 
 
@@ -134,10 +143,11 @@ def resume_session(
     task: "TaskLike | None" = None,
     executor: str | Executor = "local",
     address: str | None = None,
+    step_timeout: float | None = None,
 ) -> Session:
     """A run from its last checkpoint; `stop` replaces its stopping rules if it has any."""
     with ExitStack() as on_failure:
-        run = Run.open(Path(out), mend=False)
+        run = Run.open(_here() / out, mend=False)
         on_failure.callback(run.release)
         name = run.config.task
         if run.definition.get(MEASURED_ELSEWHERE):
@@ -149,7 +159,7 @@ def resume_session(
         with closing(make()) as made:
             if run_identity(run.config, made.definition()) != run_identity(run.config, run.definition):
                 raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
-        executor, close = _executor(make, workers, executor, address)
+        executor, close = _executor(make, workers, executor, address, step_timeout)
         on_failure.callback(close)
         run.mend()
         if stop:
@@ -191,6 +201,7 @@ def train(
     address: str | None = None,
     start: str | Path | LinearPolicy | None = None,
     start_weight: int | None = None,
+    step_timeout: float | None = None,
     **others: Any,
 ) -> Generator[Record, None, None]:
     """Train a policy: a generator of Records, each with its `policy`.
@@ -203,15 +214,16 @@ def train(
 
     `workers` are threads or, for environments in Python, processes; by default all cores (docs/library.md has the
     exceptions). executor="ray" runs on the cluster at `address`, or on a private Ray; an executor object is used as it
-    is. `start` is a policy to start from, whose statistics count as `start_weight` states. Errors in the arguments
-    raise ArsError immediately.
+    is. `start` is a policy to start from, whose statistics count as `start_weight` states. With `step_timeout`, an
+    environment in Python that takes longer than so many seconds for one step or reset is taken for hung, and its worker
+    process is replaced. Errors in the arguments raise ArsError immediately.
     """
     given = locals()
     end_if_importing_main()
     session = new_session(
         task, {name: given[name] for name in SETTINGS} | others, workers=workers,
         stop=Stop(**{name: given[name] for name in RULES}), out=out, executor=executor, address=address,
-        start=warm_start_of(start, start_weight, name_of(task)),
+        start=warm_start_of(start, start_weight, name_of(task)), step_timeout=step_timeout,
     )  # fmt: skip
     return session.records()
 
@@ -228,6 +240,7 @@ def resume(
     task: "TaskLike | None" = None,
     executor: str | Executor = "local",
     address: str | None = None,
+    step_timeout: float | None = None,
     **others: Any,
 ) -> Generator[Record, None, None]:
     """Continue a run, with the same bits as if it had not been interrupted; new stopping rules replace the old.
@@ -239,8 +252,11 @@ def resume(
     end_if_importing_main()
     if others:
         raise SettingError(f"{min(others)!r} is not a stopping rule, and the rest of a run cannot be changed.")
-    stop = Stop(**{name: given[name] for name in RULES})
-    return resume_session(out, workers=workers, stop=stop, task=task, executor=executor, address=address).records()
+    session = resume_session(
+        out, workers=workers, stop=Stop(**{name: given[name] for name in RULES}), task=task, executor=executor,
+        address=address, step_timeout=step_timeout,
+    )  # fmt: skip
+    return session.records()
 
 
 def evaluate(

@@ -1,6 +1,7 @@
 """Worker processes: how they start, and how many calls run in parallel.
 
-A worker ends when its parent ends, for whatever reason; it leaves Ctrl-C to its parent and computes in one thread.
+A worker ends when its parent ends, for whatever reason; it leaves Ctrl-C to its parent, is interrupted by SIGTERM, and
+computes in one thread.
 """
 
 import ast
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
@@ -37,7 +38,7 @@ OURS = "ars"
 CONTEXT = _Spawn()
 MOST_DEATHS = 3  # of workers with the same work, before we give up
 POLL = 0.2  # seconds
-GRACE = 10.0  # seconds that a worker has to save and exit after it is asked to
+GRACE = 5.0  # seconds that a worker has to save and exit after it is asked to
 
 
 def cores() -> int:
@@ -50,9 +51,17 @@ def cores() -> int:
 
 def start_worker() -> None:
     """What every worker process does first."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends them to all processes: the parent decides
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _interrupt)
     end_with_parent()
     use_one_thread()
+
+
+def _interrupt(number: int, _: object) -> None:
+    """Not SystemExit, which tasks treat as a failure of their environment."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+    raise KeyboardInterrupt(number)
 
 
 def use_one_thread() -> None:
@@ -124,6 +133,18 @@ def main_guard_hint(what: str) -> str:
     return ""
 
 
+def end_workers(processes: Collection[BaseProcess], grace: float) -> None:
+    """Interrupt worker processes, and kill those that have not ended after `grace` seconds, together."""
+    for process in processes:
+        process.terminate()  # raises KeyboardInterrupt in the worker
+    deadline = time.monotonic() + grace
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+        process.kill()  # if it has not ended by itself
+    for process in processes:
+        process.join()
+
+
 # -- many calls ------------------------------------------------------------------------------------------------------
 
 
@@ -193,10 +214,8 @@ def _run_here(
                 del running[pipe]
                 yield i, result
     finally:
-        for _, process in running.values():
-            process.terminate()  # raises KeyboardInterrupt in the worker
-        for pipe, (_, process) in running.items():
-            _end(process)
+        end_workers([process for _, process in running.values()], GRACE)
+        for pipe in running:
             pipe.close()
 
 
@@ -207,30 +226,21 @@ def _result(i: int, pipe: Connection, process: BaseProcess) -> Any:
         process.join()
         hint = main_guard_hint("what starts worker processes") if process.exitcode == 1 else ""
         result = WorkerError(f"The worker of call {i} died: its process ended with code {process.exitcode}.{hint}")
-    _end(process)
+    process.join(GRACE)  # it ends by itself, unless an environment has left threads
+    end_workers([process], 0.0)
     pipe.close()
     return result
 
 
-def _end(process: BaseProcess) -> None:
-    process.join(GRACE)
-    process.kill()  # if it has not ended by itself
-    process.join()
-
-
 def _work(function: Callable[[Any], Any], item: Any, answer: Connection) -> None:
     """The worker process."""
-    start_worker()
-    signal.signal(signal.SIGTERM, _interrupt)
     try:
+        start_worker()
         answer.send(_call(function, item))
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGTERM)
-
-
-def _interrupt(*_: object) -> None:
-    """Not SystemExit, which tasks treat as a failure of their environment."""
-    raise KeyboardInterrupt
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _call_on_node(path: list[str], call: bytes) -> Any:

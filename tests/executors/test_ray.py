@@ -27,6 +27,7 @@ from linux_processes import LOOPBACK, alive, descendants, listening
 ray = pytest.importorskip("ray")
 from ars.executors.ray import Block, BlockScheduler, RayExecutor, connect, pack, put_together, run_many, unpack  # noqa: E402
 
+FIGURES = os.environ.get("ARS_TORTURE")  # the long form of `make torture`
 ARS = str(Path(sys.executable).with_name("ars"))
 TESTS = str(Path(__file__).parents[1])
 DRIFT = "small_envs:Drift"
@@ -369,6 +370,25 @@ def test_without_an_address_ray_stays_on_loopback_and_ends_with_us(tmp_path: Pat
         os.kill(pid, signal.SIGKILL)
     finish(command("resume", str(run), "--task", name, "--quiet", "--workers", "1", cwd=tmp_path))
     assert len(lines_of(run)) == 24
+
+
+@pytest.mark.parametrize("server", ["raylet"] if FIGURES is None else ["raylet", "gcs_server"])
+def test_a_ray_of_our_own_that_dies_is_a_sentence(server: str, tmp_path: Path) -> None:
+    """At once, and not when Ray itself ends the process; and none of its processes is left."""
+    run, name = tmp_path / "run", "small_envs:Slow"
+    driver = command("train", name, *SETTINGS, "--iterations", "400", "--out", "run", "--executor", "ray", "--quiet",
+                     "--workers", "1", cwd=tmp_path)  # fmt: skip
+    wait_until(lambda: len(lines_of(run)) >= 2)
+    family = descendants(driver.pid)
+    [pid] = [pid for pid in family if (Path("/proc") / str(pid) / "comm").read_text().strip() == server]
+    began = time.monotonic()
+    os.kill(pid, signal.SIGKILL)
+    words = finish(driver, code=2)
+    assert time.monotonic() - began < 12  # Ray takes 15 seconds to notice
+    assert words.startswith("ars: The Ray that this run started has died. `ars resume` continues")
+    assert words.count("\n") == 1
+    wait_until(lambda: not any(map(alive, family)), 10.0)
+    assert len(list(ars.resume(run, task=name, iterations=len(lines_of(run)) + 1))) == 1
 
 
 def is_agent(pid: int) -> bool:

@@ -32,12 +32,16 @@ FAILING = {
     "RaisesInStep": r"step 4 .*RuntimeError: the motor is on fire",
     "RaisesOddly": r"step 4 .*KeyError",
     "Exits": r"step 4 .*SystemExit",
+    "RaisesTheUnknown": r"step 4 .*Unknown: Unknown",
     "RaisesInReset": r"reset .*RuntimeError: no power",
     "ExitsInReset": r"reset .*SystemExit: no power",
 }
 NOT_FINITE = ("NanState", "InfiniteState", "NanReward", "InfiniteReward")
 DYING = ("Segfaults", "Leaves")
-OTHERS = ("HugeReward", "NeverEnds", "SegfaultsOnce")
+OTHERS = (
+    "HugeReward", "NeverEnds", "SegfaultsOnce", "Interrupts", "ClosesOutput", "ClosesEverything", "Moves", "Sleeps",
+    "SleepsInC", "ComputesInC",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -81,12 +85,14 @@ def test_a_failure_names_the_environment_and_the_step(name: str, tmp_path: Path,
     check_and_finish(name, tmp_path / "run", misbehave, 3)
 
 
-@pytest.mark.parametrize("name", ["OtherShape", "Exits", "RaisesInStep"])
+@pytest.mark.parametrize("name", ["OtherShape", "Exits", "RaisesTheUnknown", "Interrupts"])
 def test_a_failure_in_a_worker_process_says_the_same(name: str, tmp_path: Path, misbehave: Path) -> None:
+    """And a KeyboardInterrupt of the environment's own, which here cannot be taken for the user's."""
     records = begin(name, tmp_path / "run", workers=2)
     assert len(list(itertools.islice(records, 3))) == 3
     misbehave.touch()
-    with pytest.raises(TaskError, match=rf"torture_envs:{name} failed in {FAILING[name]}"):
+    failure = FAILING.get(name, r"step 4 .*KeyboardInterrupt")
+    with pytest.raises(TaskError, match=rf"torture_envs:{name} failed in {failure}"):
         list(records)
     check_and_finish(name, tmp_path / "run", misbehave, 3)
 
@@ -159,6 +165,35 @@ def test_a_segfault_of_the_only_process_leaves_the_checkpoint(
     call("train", name, "--out", str(whole), "--iterations", "6", *words, cwd=tmp_path)
     same(out, whole)
     figure("environments", kinds=sum(map(len, (FAILING, NOT_FINITE, DYING, OTHERS))))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Interrupts", "ars: torture_envs:Interrupts failed in step 4 of an episode: KeyboardInterrupt: "),
+        ("Leaves", "ars: The environment ended this process by os._exit(0). Continue with "),
+        ("ClosesOutput", "ars: Cannot write to standard output: Bad file descriptor. The run is saved: continue with "),
+        ("ClosesEverything", ""),
+    ],
+)
+def test_what_an_environment_does_to_the_only_process(name: str, words: str, tmp_path: Path, misbehave: Path) -> None:
+    """It fails with exit code 2, with a sentence if there is a way to say it; and the run can be continued."""
+    misbehave.touch()
+    train = ("train", f"torture_envs:{name}", *flags(SETTINGS), "--iterations", "2", "--workers", "1", "--out", "run")
+    _, said = call(*train, cwd=tmp_path, code=2)
+    assert said.startswith(words)
+    assert said.count("\n") == bool(words)
+    misbehave.unlink()
+    *_, last = ars.resume(tmp_path / "run", task=f"torture_envs:{name}")
+    assert last.iteration == 2
+
+
+def test_an_environment_that_changes_the_folder(tmp_path: Path) -> None:
+    """All is written where the user was, and called by the names that the user gave."""
+    words = ("train", "torture_envs:Moves", *flags(SETTINGS), "--iterations", "3", "--workers", "1", "--out", "a run")
+    printed, _ = call(*words, cwd=tmp_path)
+    assert "resume 'a run' --task" in printed
+    assert (tmp_path / "a run" / "best.npz").exists()
 
 
 def test_the_command_line_says_it_in_one_line(tmp_path: Path, misbehave: Path) -> None:

@@ -1,9 +1,12 @@
 """Environments that misbehave, named `torture_envs:Name`. What they do, they do in step 4 of an episode, if not said
 otherwise, and from the moment on that the file named by MISBEHAVE exists."""
 
+import hashlib
+import itertools
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +138,90 @@ class Leaves(Misbehaving):
 
     def misbehave(self, action: Any) -> Any:
         os._exit(0)
+
+
+class Unknown(BaseException):
+    """Not an Exception, and fails when it is asked for its words."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+class RaisesTheUnknown(Misbehaving):
+    def misbehave(self, action: Any) -> Any:
+        raise Unknown
+
+
+class Interrupts(Misbehaving):
+    """As if somebody had pressed Ctrl-C."""
+
+    def misbehave(self, action: Any) -> Any:
+        raise KeyboardInterrupt
+
+
+class ClosesOutput(Misbehaving):
+    def misbehave(self, action: Any) -> Any:
+        os.closerange(0, 2)
+        return Drift.step(self, action)
+
+
+class ClosesEverything(Misbehaving):
+    def misbehave(self, action: Any) -> Any:
+        os.closerange(0, 256)
+        return Drift.step(self, action)
+
+
+class Moves(Drift):
+    """To another folder: when it is made, and in every step."""
+
+    def __init__(self) -> None:
+        os.chdir("/")
+
+    def step(self, action: Any) -> Any:
+        os.chdir("/")
+        return super().step(action)
+
+
+class Sleeps(Misbehaving):
+    """For ever, and writes its process id beside the file first."""
+
+    def misbehave(self, action: Any) -> Any:
+        Path(f"{os.environ['MISBEHAVE']}.{os.getpid()}").touch()
+        self.sleep()
+
+    def sleep(self) -> None:
+        while True:
+            time.sleep(60)
+
+
+class SleepsInC(Sleeps):
+    """Where Python cannot interrupt it, nor run another thread."""
+
+    def sleep(self) -> None:
+        sum(itertools.repeat(0))
+
+
+class ComputesInC(Sleeps):
+    """Where Python cannot interrupt it, but can run another thread."""
+
+    def sleep(self) -> None:
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+
+
+class SleepsOnce(Sleeps):
+    """The first process that meets the file takes it away, and sleeps."""
+
+    def misbehave(self, action: Any) -> Any:
+        try:
+            Path(os.environ["MISBEHAVE"]).unlink()
+        except FileNotFoundError:  # another one did
+            return Drift.step(self, action)
+        self.sleep()
+
+
+class Patient(NeverEnds):
+    """Its steps are quick, its episodes are not."""
+
+    def step(self, action: Any) -> Any:
+        time.sleep(0.1)
+        return super().step(action)

@@ -1,14 +1,14 @@
 """The command line: parse → call → print. Commands import heavy packages themselves, so that help is instant."""
 
-import io
 import logging
-import os
+import signal
 import sys
 
 from cyclopts import CycloptsError
 
 from ars.cli import ask_tell, convert, experiments, reproduce, training, view  # noqa: F401 (they add their commands)
 from ars.cli.common import app
+from ars.cli.process import flush_or_give_up, guard_output, signals
 from ars.errors import ArsError, sentence
 
 
@@ -18,19 +18,26 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in arguments
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # without a home, one note on folders is enough: ours
     arguments = [argument for argument in arguments if argument != "--debug"]
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a file name need not be valid Unicode
-            stream.reconfigure(errors="backslashreplace")
+    guard_output()
     try:
-        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        with signals():
+            code = _call(arguments)
+            sys.stdout.flush()  # here, where an error is still a sentence
     except (ArsError, CycloptsError) as error:
         if debug:
             raise
-        print(f"ars: {sentence(error)}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # `ars … | head` closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    sys.exit(code or 0)
+        quiet = isinstance(error.__cause__, BrokenPipeError)  # `ars … | head` closed the pipe
+        if not quiet:
+            print(f"ars: {sentence(error)}", file=sys.stderr)
+        code = 128 + signal.SIGPIPE if quiet else 2
+    except KeyboardInterrupt as interrupt:
+        code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    flush_or_give_up()
+    sys.exit(code)
+
+
+def _call(arguments: list[str]) -> int:
+    try:
+        return app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or 0
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1

@@ -1,18 +1,20 @@
-"""What the commands share: the app, common flags, and functions for output and signals."""
+"""What the commands share: the app, common flags, and functions for output."""
 
 import json
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Group, Parameter, Token
 
 from ars.errors import SettingError
+
+try:
+    STARTED_IN = Path.cwd()  # an environment may go elsewhere
+except OSError:  # it is deleted
+    STARTED_IN = Path()
 
 
 def examples(*commands: str) -> str:
@@ -79,10 +81,10 @@ def command() -> str:
     """How the user can call us: `ars`, or its path if the environment is not activated."""
     import shutil
 
-    here, on_path = Path(sys.argv[0]).absolute(), shutil.which("ars")
-    if here.name != "ars" or (on_path is not None and Path(on_path).absolute() == here):
+    here, on_path = STARTED_IN / sys.argv[0], shutil.which("ars")
+    if here.name != "ars" or (on_path is not None and STARTED_IN / on_path == here):
         return "ars"
-    return shell(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
+    return shell(here.relative_to(STARTED_IN) if here.is_relative_to(STARTED_IN) else here)
 
 
 def typed(words: Sequence[str]) -> str:
@@ -116,18 +118,3 @@ def print_written(path: Path, text: str) -> None:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, allow_nan=False))
-
-
-@contextmanager
-def signals() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C: save the run and print how to continue it."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(number)
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

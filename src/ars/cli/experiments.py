@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, signals, typed, whole
+from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, typed, whole
 from ars.cli.many import Many, print_left_out, read_seeds, report_failures
 from ars.cli.settings import Settings
 from ars.errors import SettingError
@@ -47,7 +47,7 @@ def lqr(
 
     problem = Problem.load(instance) if instance else Problem.paper()
     folder = out or Path("runs") / f"lqr-seed{seed}"
-    with signals(), bar(quiet=quiet or not sys.stderr.isatty()) as shown:
+    with bar(quiet=quiet or not sys.stderr.isatty()) as shown:
         try:
             done = compare(
                 problem,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Address, Quiet, Where, Whole, how_many, signals
+from ars.cli.common import OTHER, Address, Quiet, Where, Whole, how_many
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
@@ -47,11 +47,10 @@ class Many:
     ) -> "list[Outcome]":
         from ars.experiments.display import run_with_display
 
-        with signals():
-            return run_with_display(
-                jobs, workers=self.cores(), executor=self.executor, address=self.address, minutes=minutes, known=known,
-                quiet=self.quiet,
-            )  # fmt: skip
+        return run_with_display(
+            jobs, workers=self.cores(), executor=self.executor, address=self.address, minutes=minutes, known=known,
+            quiet=self.quiet,
+        )  # fmt: skip
 
 
 def read_seeds(

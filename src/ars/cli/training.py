@@ -1,8 +1,10 @@
 """ars train, resume, evaluate, tasks."""
 
+import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,17 +26,21 @@ from ars.cli.common import (
     how_many,
     print_json,
     set_fields,
-    signals,
     typed,
     whole,
 )
 from ars.cli.settings import Settings
+from ars.errors import OutputError
 
 if TYPE_CHECKING:
     from ars.sessions import Session
     from ars.stopping import Stop
 
 DEFAULT_ITERATIONS = 1000  # without a stopping rule
+StepTimeout = Annotated[
+    float | None,
+    Parameter(group=OTHER, help="Replace a worker whose environment takes longer for one step; in seconds."),
+]
 
 
 @Parameter(name="*")
@@ -99,6 +105,7 @@ def train(
     workers: Workers = None,
     executor: Where = "local",
     address: Address = None,
+    step_timeout: StepTimeout = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -122,8 +129,11 @@ def train(
         executor=executor,
         address=address,
         start=warm_start_of(start, start_weight, task),
+        step_timeout=step_timeout,
     )
-    return run_session(session, as_json=json, quiet=quiet, dashboards=names)
+    if out is None and session.run:
+        out = Path("runs") / session.run.path.name
+    return run_session(session, out or Path(), as_json=json, quiet=quiet, dashboards=names)
 
 
 @app.command(help_epilogue=examples("ars resume runs/HalfCheetah-v5-V2-seed0 --minutes 20"))
@@ -137,6 +147,7 @@ def resume(
     workers: Workers = None,
     executor: Where = "local",
     address: Address = None,
+    step_timeout: StepTimeout = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -148,11 +159,12 @@ def resume(
 
     names = dashboards.names()
     session = resume_session(
-        run, workers=how_many(workers, address), stop=rules.stop(), task=task, executor=executor, address=address
-    )
+        run, workers=how_many(workers, address), stop=rules.stop(), task=task, executor=executor, address=address,
+        step_timeout=step_timeout,
+    )  # fmt: skip
     for note in session.run.notes if session.run else ():
         print(f"Note: {note}", file=sys.stderr)
-    return run_session(session, as_json=json, quiet=quiet, dashboards=names)
+    return run_session(session, run, as_json=json, quiet=quiet, dashboards=names)
 
 
 @app.command(
@@ -241,8 +253,8 @@ def tasks(*, json: Json = False) -> int:
     return 0
 
 
-def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: Sequence[str] = ()) -> int:
-    """Train with a display, and print where the results are."""
+def run_session(session: "Session", folder: Path, *, as_json: bool, quiet: bool, dashboards: Sequence[str] = ()) -> int:
+    """Train with a display, and print where the results are: in `folder`, as the user calls it."""
     from rich.console import Console
 
     from ars.commands import file_words
@@ -250,26 +262,32 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     from ars.progress import display
 
     out = Console(stderr=as_json, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    folder = session.run.path if session.run else Path()
     task = session.config.task
     again = typed(file_words("resume", folder, task))
-    if not quiet:
-        out.print(_headline(session))
     record = None
-    with signals():
-        try:
-            with (
-                open_dashboards(
-                    dashboards, folder, session.config, session.state, say=lambda note: print(note, file=sys.stderr)
-                ) as sent,
-                display(session.config, session.stop, seconds=session.seconds, as_json=as_json, quiet=quiet) as shown,
-            ):
-                for record in session.records(shown.phase):
-                    shown.record(record)
-                    sent.record(record)
-        except KeyboardInterrupt as interrupt:
-            out.print(f"Interrupted: everything is saved. Continue with: {again}")
-            return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    try:
+        if not quiet:
+            out.print(_headline(session, folder))
+        with (
+            open_dashboards(
+                dashboards,
+                session.run.path if session.run else folder,
+                session.config,
+                session.state,
+                say=lambda note: print(note, file=sys.stderr),
+            ) as sent,
+            display(session.config, session.stop, seconds=session.seconds, as_json=as_json, quiet=quiet) as shown,
+            closing(session.records(shown.phase)) as records,
+            _sentence_at_exit(again),
+        ):
+            for record in records:
+                shown.record(record)
+                sent.record(record)
+    except KeyboardInterrupt as interrupt:
+        out.print(f"Interrupted: everything is saved. Continue with: {again}")
+        return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    except OutputError as error:
+        raise OutputError(f"{error} The run is saved: continue with {again}") from error.__cause__
     if quiet:
         return 0
     if record is None:
@@ -292,12 +310,32 @@ def run_session(session: "Session", *, as_json: bool, quiet: bool, dashboards: S
     return 0
 
 
-def _headline(session: "Session") -> str:
+@contextmanager
+def _sentence_at_exit(again: str) -> Iterator[None]:
+    """Say a sentence if an environment in this process calls os._exit: otherwise its exit code, perhaps 0, would be all
+    that the user gets."""
+    leave, us = os._exit, os.getpid()
+
+    def explain_and_leave(code: int) -> None:
+        if os.getpid() != us:  # a child of the environment's own
+            leave(code)
+        words = f"ars: The environment ended this process by os._exit({code}). Continue with {again}\n"
+        with suppress(OSError):
+            os.write(2, words.encode(errors="replace"))
+        leave(2)
+
+    os._exit = explain_and_leave  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
+def _headline(session: "Session", folder: Path) -> str:
     from ars.searches import search_settings
 
     config = session.config
     values = {**search_settings(config.search), "H": config.H, "shift": config.shift, "seed": config.seed}
     settings = ", ".join(f"{name} {value:g}" for name, value in values.items())
     rules = ", ".join(f"{name} {value:g}" for name, value in session.stop.to_dict().items())
-    where = session.run.path if session.run else ""
-    return f"{config.task} with {config.label}: {settings}\nstops at {rules}; run folder {where}"
+    return f"{config.task} with {config.label}: {settings}\nstops at {rules}; run folder {folder}"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars import workers
-from ars.cluster import PATIENCE, brief, connect, kill, nodes, on_node, ray
+from ars.cluster import PATIENCE, brief, connect, disconnect, kill, nodes, on_node, put, ray
 from ars.errors import ArsError, SettingError, WorkerError
 from ars.executors.batch import Batch, Rollouts, join
 from ars.executors.serial import SerialExecutor
@@ -217,9 +217,7 @@ class RayExecutor:
             self._table = batch.seed, batch.table_size
         self._follow_nodes()
         payload = pickle.dumps(batch)
-        work = _BatchUnderWay(
-            BlockScheduler(batch, sum(slot.threads for slot in self._slots.values())), ray.put(payload)
-        )
+        work = _BatchUnderWay(BlockScheduler(batch, sum(slot.threads for slot in self._slots.values())), put(payload))
         started = time.monotonic()
         while work.blocks or work.running:
             self._hand_out(work)
@@ -332,7 +330,7 @@ class RayExecutor:
         self._starting.clear()
         self._tables.clear()
         if self._connected:
-            ray.shutdown()
+            disconnect()
         self._connected = False
         forget_tables()
 

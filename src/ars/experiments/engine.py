@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ars.curves import Curve, from_run, load, save_if_further
@@ -103,7 +103,7 @@ def run(job: Job) -> str:
     """Train or continue one run to its end, in a worker; returns why it failed, or ""."""
     from ars.sessions import new_session, resume_session
 
-    spec = job.spec
+    spec, job = job.spec, replace(job, runs=job.runs.absolute(), curves=job.curves.absolute())  # environments may chdir
     try:
         _take_over(job)
         if (job.folder / "config.json").exists():

@@ -80,7 +80,9 @@ class GymnasiumTask:
                     break
         except ArsError:
             raise
-        except (Exception, SystemExit) as error:  # whatever the environment raises
+        except BaseException as error:  # whatever the environment raises
+            if user_code.is_interrupt(error):
+                raise
             stage = f"step {step}" if step else "reset"
             raise TaskError(f"{self.name} failed in {stage} of an episode: {_describe(error)}") from error
         self._plain_steps -= step
@@ -92,6 +94,20 @@ class GymnasiumTask:
 
     def close(self) -> None:
         self._env.close()
+
+
+def watch_steps(task: Any, beats: Any) -> None:
+    """Count the resets and steps of this task's environment in beats[0], an int64, as they begin."""
+    env, count = task._env, memoryview(beats).cast("B").cast("q")
+
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def count_and_call(*arguments: Any, **more: Any) -> Any:
+            count[0] += 1
+            return call(*arguments, **more)
+
+        return count_and_call
+
+    env.reset, env.step = counted(env.reset), counted(env.step)
 
 
 def registered() -> list[str]:
@@ -111,7 +127,9 @@ def make_env(
         env = _make_env(name, own, **kwargs)
     except TaskError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if user_code.is_interrupt(error):
+            raise
         raise TaskError(f"Cannot make {name}: {_describe(error)}") from error
     if "mujoco" in sys.modules:  # environments that do not use it need not wait for its import
         locomotion.silence_mujoco()

@@ -8,6 +8,7 @@ line. The name of any other object is `module:<…>`, and the object is needed w
 import importlib
 import inspect
 import shlex
+import signal
 import sys
 from functools import reduce
 from pathlib import Path
@@ -34,9 +35,19 @@ def load(name: str) -> Any:
     try:
         importlib.import_module(module_name)
         return _find(module_name, attribute)
-    except (Exception, SystemExit) as error:  # anything that the user's module raises
+    except BaseException as error:  # anything that the user's module raises
+        if is_interrupt(error):
+            raise
         reason = f"{type(error).__name__}: {one_line(error)}"
         raise TaskError(f"Cannot import {module_name!r} of {name}: {reason}") from error
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether a signal interrupted the user's code, as opposed to a KeyboardInterrupt of its own: the handlers of the
+    command line and of workers add the signal's number; with Python's own handler nobody can tell."""
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    return bool(error.args) or signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def _find(module: str, path: str) -> Any:
