@@ -225,7 +225,7 @@ def test_a_class_of_a_script_is_killed_and_resumed(
     script.write_text(GUARDED.format(tests=str(Path(__file__).parent), settings=SMALL))
     run_script(script, "train", code=-9)
     said = run_script(script, "resume").splitlines()
-    assert said[-1] == "run is a run of boat_script:Boat, not of boat_script:<Inner>."
+    assert said[-1] == f"{tmp_path / 'run'} is a run of boat_script:Boat, not of boat_script:<Inner>."
     assert said[-2].startswith("Evaluation(")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -258,7 +258,7 @@ def test_a_script_without_a_guard(tmp_path: Path) -> None:
     script.write_text(UNGUARDED)
     said = run_script(script).splitlines()
     assert said[0] == "2"
-    assert said[1].endswith("In a script, training with workers > 1 must be inside `if __name__ == '__main__':`.")
+    assert said[1].endswith("In a script, training with worker processes must be inside `if __name__ == '__main__':`.")
     assert len(said) == 2
 
 

@@ -44,6 +44,7 @@ def connect(cpus: int, address: str | None) -> bool:
     # Ray keeps a history of calls for its dashboard, which grows by megabytes per hour.
     os.environ.setdefault("RAY_task_events_report_interval_ms", "0")
     on_sigterm = signal.getsignal(signal.SIGTERM)  # which Ray replaces
+    before = _descendants()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     try:
         with _private_settings(loopback=address is None):
@@ -60,10 +61,15 @@ def connect(cpus: int, address: str | None) -> bool:
         if callable(on_sigterm) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_sigterm)
     if address is None:
-        import psutil  # which Ray brings along
-
-        _helpers.update((helper, helper.name()) for helper in psutil.Process().children(recursive=True))
+        _helpers.update((helper, helper.name()) for helper in _descendants() - before)
     return True
+
+
+def _descendants() -> set[Any]:
+    """All processes below this one, of Ray's or not."""
+    import psutil  # which Ray brings along
+
+    return set(psutil.Process().children(recursive=True))
 
 
 def disconnect() -> None:

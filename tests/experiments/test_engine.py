@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -81,7 +82,11 @@ def test_over_ray_the_curves_are_the_same(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     bad = change(PLAN, task="Nothing-v0")
     here, there = (jobs(tmp_path / where, PLAN, bad) for where in ("here", "there"))
-    outcomes = {o.spec: o for o in run_all(there, workers=2, executor="ray")}
+    with subprocess.Popen(["sleep", "600"]) as ours:
+        outcomes = {o.spec: o for o in run_all(there, workers=2, executor="ray")}
+        with pytest.raises(subprocess.TimeoutExpired):  # the end of Ray is that of its own processes only
+            ours.wait(0.5)
+        ours.kill()
     run(here[0])
     assert "Nothing-v0" in outcomes[bad].failure
     np.testing.assert_array_equal(load(there[0].file).rewards, load(here[0].file).rewards)

@@ -188,6 +188,7 @@ FORBIDDEN = {
 }  # fmt: skip
 ALLOWED = {
     ("executors/ray.py", "pickle.loads"),  # what a driver of ours sent to its own workers
+    ("executors/processes.py", "pickle.loads"),  # the same
     ("workers.py", "pickle.loads"),  # the same
     ("tasks/user_code.py", "importlib.import_module"),  # module:factory, typed by the user
     ("__init__.py", "importlib.import_module"),  # our own modules, by a fixed table

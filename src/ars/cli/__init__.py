@@ -9,7 +9,7 @@ from cyclopts import CycloptsError
 from ars.cli import ask_tell, convert, experiments, reproduce, training, view  # noqa: F401 (they add their commands)
 from ars.cli.common import app
 from ars.cli.process import flush_or_give_up, guard_output, signals
-from ars.errors import ArsError, sentence
+from ars.errors import ArsError, OutputError, sentence
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -26,7 +26,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (ArsError, CycloptsError) as error:
         if debug:
             raise
-        quiet = isinstance(error.__cause__, BrokenPipeError)  # `ars … | head` closed the pipe
+        quiet = isinstance(error, OutputError) and isinstance(
+            error.__cause__, BrokenPipeError
+        )  # `ars … | head` closed the pipe
         if not quiet:
             print(f"ars: {sentence(error)}", file=sys.stderr)
         code = 128 + signal.SIGPIPE if quiet else 2
