@@ -25,6 +25,12 @@ Telemetry = dict[str, float]  # numbers for the records, under the search's own 
 # Name → module:class below this package.
 SEARCHES = {
     "ars": "ars:ARS",
+    "csa": "csa:CSA",
+    "cma": "cma:CMA",
+    "sep-cma": "cma:SepCMA",
+    "clipup": "clipup:ClipUp",
+    "es": "es:ES",
+    "cem": "cem:CEM",
 }
 DEFAULT = "ars"
 RESERVED = ("name", "search", "variant", "task", "start", "normalise", "H", "shift", "seed", "eval_every",
