@@ -1,7 +1,7 @@
 """Covariance matrix adaptation over mirrored pairs: full for up to some 1000 parameters, diagonal for more.
 
-N. Hansen, "The CMA Evolution Strategy: A Tutorial" (2016), equations in ranking.py and below; the diagonal form is R. Ros
-and N. Hansen, "A simple modification in CMA-ES achieving linear time and space complexity" (2008).
+N. Hansen, "The CMA Evolution Strategy: A Tutorial" (2016), equations in ranking.py and below; the diagonal form is
+R. Ros and N. Hansen, "A simple modification in CMA-ES achieving linear time and space complexity" (2008).
 Candidates are M ± nu A δ with A A' = C; nu's path uses δ, the covariance uses y = A δ.
 """
 
@@ -15,6 +15,7 @@ from ars.settings import check_settings, setting
 
 if TYPE_CHECKING:
     from ars.searches import FloatArray, Params, Telemetry
+    from ars.searches.ranking import StepSize
 
 LARGEST_FULL = 2000  # parameters: C and A then take 64 MB
 
@@ -104,8 +105,8 @@ class CMA:
         d = shape[0] * shape[1]
         if d > LARGEST_FULL:
             raise SettingError(
-                f"search = cma has a full covariance of p · n = {shape[0]} · {shape[1]} entries, more than {LARGEST_FULL}: "
-                f"take sep-cma."
+                f"search = cma is for p · n up to {LARGEST_FULL}, because its covariance has (p · n)² entries, and "
+                f"p · n = {shape[0]} · {shape[1]} here: take sep-cma."
             )
         zeros = np.zeros(shape)
         return {"M": zeros, "path": zeros, "path_c": zeros, "nu": np.array(self.nu), "C": np.eye(d), "A": np.eye(d),

@@ -71,7 +71,12 @@ class CSA:
             N = min(max(N, float(self.size(self.initial(z.shape)))), float(self.N_most))
         after = {"M": params["M"] + nu * z, "path": adapted.path, "nu": np.array(adapted.nu), "N": np.array(N),
                  "drift": drift, "gamma": np.array(gamma)}  # fmt: skip
-        telemetry: Telemetry = {"nu_now": nu, "N_now": float(self.size(params)), "update_norm": nu * norm(z), "signal": signal}
+        telemetry: Telemetry = {
+            "nu_now": nu,
+            "N_now": float(self.size(params)),
+            "update_norm": nu * norm(z),
+            "signal": signal,
+        }
         return after, telemetry
 
     def label(self, normalise: bool) -> str:

@@ -1,8 +1,8 @@
 """Evolution strategies as the paper's rival, with a linear policy.
 
 T. Salimans, J. Ho, X. Chen, S. Sidor, I. Sutskever, "Evolution strategies as a scalable alternative to reinforcement
-learning" (2017): centred ranks over all 2N returns, g = Σ (rank₊ − rank₋) δ / (2N) without 1/nu, and Adam (Kingma and Ba
-2015) on −g + l2 M. Their noise on actions and their clipping of normalised states at ±5 are left out.
+learning" (2017): centred ranks over all 2N returns, g = Σ (rank₊ − rank₋) δ / (2N) without 1/nu, and Adam (Kingma and
+Ba 2015) on −g + l2 M. Their noise on actions and their clipping of normalised states at ±5 are left out.
 """
 
 import math
@@ -55,7 +55,7 @@ class ES:
         ranks = np.full(rewards.shape, np.nan)
         ranks[ks] = centred_ranks(rewards[ks])
         M, t = params["M"], float(params["t"]) + 1.0
-        g = weighted_sum(deltas, *ranks.T, ks) / (2.0 * len(ks))
+        g = weighted_sum(deltas, ranks[:, 0], ranks[:, 1], ks) / (2.0 * len(ks))
         loss = self.l2 * M - g
         first = BETA_1 * params["first"] + (1.0 - BETA_1) * loss
         second = BETA_2 * params["second"] + (1.0 - BETA_2) * np.square(loss)
