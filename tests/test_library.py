@@ -299,10 +299,14 @@ def test_policies_and_records_are_printed_in_one_line(tmp_path: Path) -> None:
     assert str(first).startswith("Record(iteration 1, training reward ")
     assert str(record).startswith("Record(iteration 2, reward ")
     assert f" over 2 episodes; trained for 12 episodes, {record.timesteps} timesteps, " in str(record)
-    assert str(record.policy) == "LinearPolicy(small_envs:Drift, 2×3)"
+    assert str(first.policy) == "LinearPolicy(small_envs:Drift, 2×3, iteration 1)"
     assert str(record.state) == f"State(iteration 2, 2×3, 12 episodes, {record.timesteps} timesteps)"
     best = ars.LinearPolicy.load(tmp_path / "run" / "best.npz")
-    assert str(best) == f"LinearPolicy(small_envs:Drift, 2×3, iteration 2, reward {record.eval_mean:.4g})"
+    assert (
+        str(best)
+        == str(record.policy)
+        == f"LinearPolicy(small_envs:Drift, 2×3, iteration 2, reward {record.eval_mean:.4g})"
+    )
 
 
 def test_whatever_a_policy_file_holds_is_printed_in_one_line() -> None:
