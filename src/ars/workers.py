@@ -22,7 +22,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from ars.errors import ArsError, SettingError, WorkerError
+from ars.errors import ArsError, Interrupt, SettingError, WorkerError
 
 
 class _Spawn(SpawnContext):
@@ -61,7 +61,7 @@ def start_worker() -> None:
 def _interrupt(number: int, _: object) -> None:
     """Not SystemExit, which tasks treat as a failure of their environment."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
-    raise KeyboardInterrupt(number)
+    raise Interrupt(number)
 
 
 def use_one_thread() -> None:

@@ -71,6 +71,26 @@ def test_a_signal_ends_a_run_that_hangs(name: str, workers: int, number: signal.
     assert last.policy.M.tobytes() == whole.policy.M.tobytes()
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_ends_an_evaluation_that_hangs(workers: str, misbehave: Path) -> None:
+    """With the signal's exit code, as for a training."""
+    *_, record = begin("Sleeps", iterations=1)
+    record.policy.save(misbehave.parent / "policy.npz")
+    misbehave.touch()
+    words = ("evaluate", "policy.npz", "--task", "torture_envs:Sleeps", "--workers", workers)
+    process, until = start(*words, cwd=misbehave.parent), time.monotonic() + 60
+    while not any(misbehave.parent.glob("now.*")):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    family = descendants(process.pid)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=SOON)
+    assert (process.returncode, said) == (128 + signal.SIGTERM, "")
+    until = time.monotonic() + SOON
+    while any(map(alive, family)):
+        assert time.monotonic() < until
+
+
 def test_a_second_signal_ends_what_python_cannot_interrupt(misbehave: Path) -> None:
     """The environment hangs in C, in the only process."""
     process, _ = hang("ComputesInC", 1, misbehave)

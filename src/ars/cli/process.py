@@ -12,14 +12,14 @@ from os import _exit  # ours, whatever an environment or training.py makes of os
 from types import FrameType
 from typing import Any
 
-from ars.errors import OutputError
+from ars.errors import Interrupt, OutputError
 
 SAME_SIGNAL = 1.0  # seconds within which a second signal is taken for the first: `timeout` and terminals send two
 
 
 @contextmanager
 def signals() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP interrupt the command once, by a KeyboardInterrupt with the signal's number: it saves,
+    """Ctrl-C, SIGTERM and SIGHUP interrupt the command once, by an Interrupt with the signal's number: it saves,
     ends its workers and says how to continue. A later signal ends the process at once, even if code in C hangs: what
     is on disk is valid at every moment. A signal that is ignored (nohup) stays ignored."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -30,7 +30,7 @@ def signals() -> Iterator[None]:
         nonlocal interrupted
         if not interrupted:
             interrupted = True
-            raise KeyboardInterrupt(number)
+            raise Interrupt(number)
 
     here, there = os.pipe()
     os.set_blocking(there, False)
@@ -58,6 +58,11 @@ def _end_at_second(pipe: int, caught: list[signal.Signals]) -> None:
                 if now - first > SAME_SIGNAL:
                     _exit(128 + content[0])
         os.close(pipe)
+
+
+def code_of(interrupt: KeyboardInterrupt) -> int:
+    """The exit code of a command that was interrupted."""
+    return 128 + (interrupt.args[0] if isinstance(interrupt, Interrupt) else signal.SIGINT)
 
 
 class _Standard(io.FileIO):

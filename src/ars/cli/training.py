@@ -1,7 +1,6 @@
 """ars train, resume, evaluate, tasks."""
 
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -29,6 +28,7 @@ from ars.cli.common import (
     typed,
     whole,
 )
+from ars.cli.process import code_of
 from ars.cli.settings import Settings
 from ars.errors import OutputError
 
@@ -285,7 +285,7 @@ def run_session(session: "Session", folder: Path, *, as_json: bool, quiet: bool,
                 sent.record(record)
     except KeyboardInterrupt as interrupt:
         out.print(f"Interrupted: everything is saved. Continue with: {again}")
-        return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+        return code_of(interrupt)
     except OutputError as error:
         raise OutputError(f"{error} The run is saved: continue with {again}") from error.__cause__
     if quiet:

@@ -161,21 +161,20 @@ def _beats() -> Any:
 
 def _work(factory: TaskFactory, pipe: Connection, beats: Any) -> None:
     """The worker process: one environment."""
-    try:
+    with suppress(KeyboardInterrupt):  # the parent does not need us any more
         start_worker()
-        with closing(factory()) as task:
-            if beats is not None:
-                from ars.tasks.gymnasium import watch_steps
+        try:
+            with closing(factory()) as task:
+                if beats is not None:
+                    from ars.tasks.gymnasium import watch_steps
 
-                watch_steps(task, beats)
-            _serve(task, pipe)
-    except KeyboardInterrupt:  # the parent does not need us any more
-        pass
-    except Exception as error:
-        with suppress(OSError):
-            pipe.send(_sendable(error))
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                    watch_steps(task, beats)
+                _serve(task, pipe)
+        except Exception as error:
+            with suppress(OSError):
+                pipe.send(_sendable(error))
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _serve(task: Task, pipe: Connection) -> None:
