@@ -148,7 +148,7 @@ def test_limits_that_cannot_be(task: str, limit: Any, kind: str, words: str) -> 
         make_executor(factory(task), 2, kind=kind, step_timeout=limit)
 
 
-def test_a_read_only_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes need none; a time limit for a step does, and says so."""
 
     def refuse(*_: Any) -> None:
@@ -159,4 +159,5 @@ def test_a_read_only_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     few = {"N": 1, "b": 1, "H": 5, "iterations": 1, "eval_every": 0}
     assert len(list(begin("NeverEnds", workers=2, **few))) == 1
     with pytest.raises(SettingError, match=r"step_timeout needs shared memory.*Read-only"):
-        list(begin("NeverEnds", step_timeout=1.0, **few))
+        begin("NeverEnds", step_timeout=1.0, out=tmp_path / "run", **few)
+    assert not (tmp_path / "run").exists()

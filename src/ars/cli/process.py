@@ -14,6 +14,7 @@ from typing import Any
 
 from ars.errors import Interrupt, OutputError
 
+_received: list[int] = []  # signals of the current command
 SAME_SIGNAL = 1.0  # seconds within which a second signal is taken for the first: `timeout` and terminals send two
 
 
@@ -24,12 +25,11 @@ def signals() -> Iterator[None]:
     is on disk is valid at every moment. A signal that is ignored (nohup) stays ignored."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     caught = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
-    interrupted = False
+    _received.clear()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        if not interrupted:
-            interrupted = True
+        _received.append(number)
+        if len(_received) == 1:
             raise Interrupt(number)
 
     here, there = os.pipe()
@@ -60,9 +60,9 @@ def _end_at_second(pipe: int, caught: list[signal.Signals]) -> None:
         os.close(pipe)
 
 
-def code_of(interrupt: KeyboardInterrupt) -> int:
-    """The exit code of a command that was interrupted."""
-    return 128 + (interrupt.args[0] if isinstance(interrupt, Interrupt) else signal.SIGINT)
+def interrupt_code() -> int:
+    """The exit code of a command that was interrupted. Not from the exception, which Ray replaces by its own."""
+    return 128 + (_received[0] if _received else signal.SIGINT)
 
 
 class _Standard(io.FileIO):

@@ -30,6 +30,8 @@ class ProcessExecutor:
         self._factory, self._count, self._step_timeout = factory, workers, step_timeout
         self._table: SharedTable | None = None
         self._workers: list[_Worker] = []
+        if step_timeout is not None:
+            _beats()  # or an error now, before a run folder is made
 
     def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts:
         try:
