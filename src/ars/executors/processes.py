@@ -1,6 +1,7 @@
 """Processes with one environment each, for environments in Python. A worker that dies, or hangs longer than a limit, is
 replaced and its rollouts are repeated; because results depend on keys only, the bits do not change."""
 
+import os
 import pickle
 import signal
 import time
@@ -9,6 +10,7 @@ from collections import Counter, deque
 from contextlib import closing, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from ars.errors import ArsError, SettingError, WorkerError
@@ -32,6 +34,10 @@ class ProcessExecutor:
         self._workers: list[_Worker] = []
         if step_timeout is not None:
             _beats()  # or an error now, before a run folder is made
+        if not os.access(Path(__file__).parent, os.W_OK):  # all workers should keep compiled code in one place
+            from ars import compiled
+
+            compiled.share_cache()
 
     def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts:
         try:
