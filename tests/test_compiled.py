@@ -33,6 +33,8 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("ARS_CACHE", "")
     compiled._private_folder.cache_clear()
     yield
+    for made in compiled._made:
+        made.cleanup()
     compiled._private_folder.cache_clear()
 
 
