@@ -9,6 +9,8 @@ import pytest
 from numba.core.caching import CacheImpl
 
 from ars import compiled
+from ars.executors.processes import ProcessExecutor
+from ars.tasks import factory
 
 
 def double(x: float) -> float:
@@ -31,6 +33,8 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("ARS_CACHE", "")
     compiled._private_folder.cache_clear()
     yield
+    for made in compiled._made:
+        made.cleanup()
     compiled._private_folder.cache_clear()
 
 
@@ -114,3 +118,14 @@ def test_a_worker_uses_the_folder_of_its_parent(
     assert files(ours)
     assert compiled._made == []
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_worker_processes_are_told_of_the_folder(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise each would compile for itself, and nobody would say why."""
+    monkeypatch.setattr(os, "access", lambda *_: False)  # the package is of root's
+    ProcessExecutor(factory("CartPole-v1"), 2).close()
+    assert Path(os.environ["ARS_CACHE"]).is_dir()
+    assert capsys.readouterr().err.count("NUMBA_CACHE_DIR") == 1

@@ -6,7 +6,9 @@ import json
 import os
 import socket
 import stat
+import subprocess
 import threading
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -126,6 +128,27 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     os.close(descriptor)
     assert bytes(read) == content
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_check_is_not_the_end_for_the_reader_of_a_pipe(tmp_path: Path) -> None:
+    """As in `cat pipe & ars export … --out pipe`: the check opens the pipe, and closing it would end `cat`."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        until = time.monotonic() + 60
+        while True:
+            try:
+                check_writable(pipe)
+                break
+            except FileError:  # it does not read yet
+                assert time.monotonic() < until
+                time.sleep(0.01)
+        check_writable(pipe)
+        time.sleep(0.2)  # for `cat` to see the end, if there is one
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        write_atomic(pipe, b"content")
+        assert len(list(Path("/proc/self/fd").iterdir())) == before - 1
+        assert reader.communicate(timeout=60)[0] == b"content"
 
 
 def test_standard_output_that_is_a_file_is_continued(tmp_path: Path) -> None:

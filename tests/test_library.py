@@ -299,10 +299,14 @@ def test_policies_and_records_are_printed_in_one_line(tmp_path: Path) -> None:
     assert str(first).startswith("Record(iteration 1, training reward ")
     assert str(record).startswith("Record(iteration 2, reward ")
     assert f" over 2 episodes; trained for 12 episodes, {record.timesteps} timesteps, " in str(record)
-    assert str(record.policy) == "LinearPolicy(small_envs:Drift, 2×3)"
+    assert str(first.policy) == "LinearPolicy(small_envs:Drift, 2×3, iteration 1)"
     assert str(record.state) == f"State(iteration 2, 2×3, 12 episodes, {record.timesteps} timesteps)"
     best = ars.LinearPolicy.load(tmp_path / "run" / "best.npz")
-    assert str(best) == f"LinearPolicy(small_envs:Drift, 2×3, iteration 2, reward {record.eval_mean:.4g})"
+    assert (
+        str(best)
+        == str(record.policy)
+        == f"LinearPolicy(small_envs:Drift, 2×3, iteration 2, reward {record.eval_mean:.4g})"
+    )
 
 
 def test_whatever_a_policy_file_holds_is_printed_in_one_line() -> None:
@@ -323,3 +327,11 @@ def test_evaluations_are_printed_in_one_line() -> None:
     steps = np.full(3, 7)
     assert repr(Evaluation(np.array([1.0, 2.0, 3.0]), steps, 0)) == "Evaluation(reward 2 ± 0.8165 over 3 episodes)"
     assert repr(Evaluation(np.zeros(0), steps, 3)) == "Evaluation(no finite reward over 3 episodes)"
+
+
+def test_a_folder_in_use_names_what_can_continue_it(tmp_path: Path) -> None:
+    """The command line does not have the object."""
+    few: Any = {"iterations": 1, "N": 1, "H": 5, "eval_every": 0, "workers": 1, "out": tmp_path / "run"}
+    list(ars.train(lambda: small_envs.Drift(), **few))
+    with pytest.raises(ars.ArsError, match=r"already holds config.json of a run: ars\.resume with the same task"):
+        ars.train(lambda: small_envs.Drift(), **few)

@@ -57,6 +57,10 @@ def connect(cpus: int, address: str | None) -> bool:
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         where = "Cannot start Ray" if address is None else f"Cannot connect to a Ray cluster at {address}"
         raise WorkerError(f"{where}: {brief(error)}") from error
+    except SystemExit as error:
+        if error.code == signal.SIGTERM and callable(on_sigterm):  # Ray's handler, while it starts
+            on_sigterm(signal.SIGTERM, None)
+        raise
     finally:
         if callable(on_sigterm) and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, on_sigterm)

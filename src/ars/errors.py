@@ -19,6 +19,10 @@ class OutputError(ArsError):
     """Standard output cannot be written."""
 
 
+class Interrupt(KeyboardInterrupt):
+    """A signal, whose number is the argument, asks to end; a KeyboardInterrupt may also be an environment's own."""
+
+
 class SearchError(ArsError):
     """The code of a search violates the contract of `ars.searches.Search`."""
 

@@ -29,7 +29,7 @@ def one_line(error: BaseException) -> str:
     """An exception's message as one short printable line: NumPy, Ray and environments write paragraphs."""
     try:
         said = str(error)
-    except Exception:  # an exception of user code, whose own words fail
+    except BaseException:  # an exception of user code, whose own words fail
         said = ""
     line = " ".join(said.split()) or type(error).__name__
     text = printable(line[:1000])
@@ -79,6 +79,7 @@ def write_atomic(path: Path, content: bytes) -> None:
         target, mode = _target(path)
         if isinstance(target, int):
             with os.fdopen(target, "wb", buffering=0) as stream:
+                _let_go(target)
                 while content:
                     content = content[stream.write(content) :]
         else:
@@ -92,11 +93,31 @@ def check_writable(path: Path) -> None:
     try:
         target, _ = _target(path)
         if isinstance(target, int):
-            os.close(target)
+            _let_go(target)
+            if stat.S_ISFIFO(os.fstat(target).st_mode):
+                _held[_identity(target)] = target
+            else:
+                os.close(target)
         elif not target.parent.is_dir():
             raise FileError(f"Cannot write {path}: there is no folder {target.parent}.")
     except (OSError, ValueError) as error:
         raise FileError(f"Cannot write {path}: {_reason(error)}.") from error
+
+
+_held: dict[tuple[int, int], int] = {}  # pipes between check and writing: for their readers, closing is the end
+
+
+def _let_go(descriptor: int) -> None:
+    """Close what a check of the same pipe has opened, now that it is open again."""
+    pipe = _identity(descriptor)
+    with contextlib.suppress(OSError):  # an environment has closed it
+        if (held := _held.pop(pipe, None)) is not None and _identity(held) == pipe:
+            os.close(held)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
 
 
 def is_stream(path: Path) -> bool:

@@ -40,7 +40,7 @@ from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
 from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line, parse_lines, policy_task
 from ars.searches import SEARCHES
 from ars.stopping import Stop
-from ars.tasks.user_code import task_flag
+from ars.tasks.user_code import needs_object, task_flag
 from ars.versions import machine, versions
 
 FORMAT = 2  # of config.json and checkpoint.npz; format 1 is read, and converted when a run is resumed
@@ -97,6 +97,8 @@ class Run:
             there = [name for name in (*NAMES, TOLD, ASKED) if (path / name).exists()]
             if there:
                 again = f"`ars resume {path}{task_flag(config.task)}`"
+                if needs_object(config.task):  # which the command line does not have
+                    again = "ars.resume with the same task"
                 raise FileError(
                     f"{path} already holds {there[0]} of a run: {again} continues it, another --out starts a new one."
                 )

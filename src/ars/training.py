@@ -90,8 +90,12 @@ def make_record(
     there = rollouts.finite
     rewards = rollouts.rewards[there]
     wire = rollouts.wire or (None, None)
-    more.setdefault("policy", state.policy(normalised=config.normalise, task=policy_task(definition)))
+    policy = more.pop("policy", None) or state.policy(normalised=config.normalise, task=policy_task(definition))
+    known = {"iteration": state.j}
+    if (evaluation := more.get("evaluation")) is not None and evaluation.rewards.size:
+        known["eval_mean"] = evaluation.summary()["mean"]
     return Record(
+        policy=LinearPolicy(policy.M, policy.mu, policy.sigma, {**policy.task, **known}),
         iteration=state.j, episodes=state.episodes, timesteps=state.timesteps, reward_mean=float(rewards.mean()),
         reward_max=float(rewards.max()), length_mean=float(rollouts.steps.mean()), dropped=int((~there).sum()),
         telemetry=telemetry, state=state, wire_bytes_out=wire[0], wire_bytes_in=wire[1], **more,

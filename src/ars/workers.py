@@ -22,7 +22,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from ars.errors import ArsError, SettingError, WorkerError
+from ars.errors import ArsError, Interrupt, SettingError, WorkerError
 
 
 class _Spawn(SpawnContext):
@@ -61,7 +61,7 @@ def start_worker() -> None:
 def _interrupt(number: int, _: object) -> None:
     """Not SystemExit, which tasks treat as a failure of their environment."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
-    raise KeyboardInterrupt(number)
+    raise Interrupt(number)
 
 
 def use_one_thread() -> None:
@@ -127,8 +127,10 @@ def is_guarded(line: int) -> bool:
 
 
 def main_guard_hint(what: str) -> str:
-    """A hint for scripts whose worker processes cannot start; empty if there is no script."""
-    if getattr(sys.modules["__main__"], "__file__", None) and not hasattr(sys, "ps1"):
+    """A hint for scripts whose worker processes cannot start; empty for the command line and where no script runs."""
+    main = sys.modules["__main__"]
+    ours = getattr(main, "__package__", None) == "ars" or not str(getattr(main, "__file__", None)).endswith(".py")
+    if not ours and not hasattr(sys, "ps1"):
         return f" In a script, {what} must be inside `if __name__ == '__main__':`."
     return ""
 

@@ -18,7 +18,8 @@ import pytest
 
 import ars
 import small_envs
-from ars.errors import ArsError, SettingError, TaskError, WorkerError
+from ars.cli.process import interrupt_code, signals
+from ars.errors import ArsError, Interrupt, SettingError, TaskError, WorkerError
 from ars.executors import Batch, SerialExecutor, make_executor, run_block
 from ars.tasks import TaskLike, factory, make
 from batches import batch_of, bits
@@ -389,6 +390,22 @@ def test_a_ray_of_our_own_that_dies_is_a_sentence(server: str, tmp_path: Path) -
     assert words.count("\n") == 1
     wait_until(lambda: not any(map(alive, family)), 10.0)
     assert len(list(ars.resume(run, task=name, iterations=len(lines_of(run)) + 1))) == 1
+
+
+def test_a_signal_while_ray_starts_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's own handler of SIGTERM would end the command with code 15 and without a word."""
+    from ars import cluster
+
+    def init(**_: Any) -> None:
+        sys.exit(signal.SIGTERM)  # as Ray's handler does
+
+    monkeypatch.setattr(cluster.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(cluster.ray, "init", init)
+    with signals(), pytest.raises(Interrupt):
+        connect(1, None)
+    assert interrupt_code() == 128 + signal.SIGTERM
+    with pytest.raises(SystemExit):  # without a handler of ours
+        connect(1, None)
 
 
 def is_agent(pid: int) -> bool:

@@ -39,8 +39,8 @@ FAILING = {
 NOT_FINITE = ("NanState", "InfiniteState", "NanReward", "InfiniteReward")
 DYING = ("Segfaults", "Leaves")
 OTHERS = (
-    "HugeReward", "NeverEnds", "SegfaultsOnce", "Interrupts", "ClosesOutput", "ClosesEverything", "Moves", "Sleeps",
-    "SleepsInC", "ComputesInC",
+    "HugeReward", "NeverEnds", "SegfaultsOnce", "Interrupts", "InterruptsWithWords", "ClosesOutput", "ClosesEverything",
+    "Moves", "Sleeps", "SleepsInC", "ComputesInC",
 )  # fmt: skip
 
 
@@ -171,6 +171,7 @@ def test_a_segfault_of_the_only_process_leaves_the_checkpoint(
     ("name", "words"),
     [
         ("Interrupts", "ars: torture_envs:Interrupts failed in step 4 of an episode: KeyboardInterrupt: "),
+        ("InterruptsWithWords", "ars: torture_envs:InterruptsWithWords failed in step 4 of an episode: KeyboardInt"),
         ("Leaves", "ars: The environment ended this process by os._exit(0). Continue with "),
         ("ClosesOutput", "ars: Cannot write to standard output: Bad file descriptor. The run is saved: continue with "),
         ("ClosesEverything", ""),
@@ -186,6 +187,16 @@ def test_what_an_environment_does_to_the_only_process(name: str, words: str, tmp
     misbehave.unlink()
     *_, last = ars.resume(tmp_path / "run", task=f"torture_envs:{name}")
     assert last.iteration == 2
+
+
+@pytest.mark.parametrize("name", ["RaisesInStep", "InterruptsWithWords"])
+def test_worker_processes_add_nothing_to_the_sentence(name: str, tmp_path: Path, misbehave: Path) -> None:
+    """They are ended while they are busy with the same failure."""
+    misbehave.touch()
+    words = ("train", f"torture_envs:{name}", *flags(SETTINGS), "--iterations", "2", "--workers", "2", "--out", "run")
+    _, said = call(*words, cwd=tmp_path, code=2)
+    assert said.startswith(f"ars: torture_envs:{name} failed in step 4 of an episode: ")
+    assert said.count("\n") == 1
 
 
 def test_an_environment_that_changes_the_folder(tmp_path: Path) -> None:

@@ -71,6 +71,26 @@ def test_a_signal_ends_a_run_that_hangs(name: str, workers: int, number: signal.
     assert last.policy.M.tobytes() == whole.policy.M.tobytes()
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_ends_an_evaluation_that_hangs(workers: str, misbehave: Path) -> None:
+    """With the signal's exit code, as for a training."""
+    *_, record = begin("Sleeps", iterations=1)
+    record.policy.save(misbehave.parent / "policy.npz")
+    misbehave.touch()
+    words = ("evaluate", "policy.npz", "--task", "torture_envs:Sleeps", "--workers", workers)
+    process, until = start(*words, cwd=misbehave.parent), time.monotonic() + 60
+    while not any(misbehave.parent.glob("now.*")):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    family = descendants(process.pid)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=SOON)
+    assert (process.returncode, said) == (128 + signal.SIGTERM, "")
+    until = time.monotonic() + SOON
+    while any(map(alive, family)):
+        assert time.monotonic() < until
+
+
 def test_a_second_signal_ends_what_python_cannot_interrupt(misbehave: Path) -> None:
     """The environment hangs in C, in the only process."""
     process, _ = hang("ComputesInC", 1, misbehave)
@@ -128,7 +148,7 @@ def test_limits_that_cannot_be(task: str, limit: Any, kind: str, words: str) -> 
         make_executor(factory(task), 2, kind=kind, step_timeout=limit)
 
 
-def test_a_read_only_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes need none; a time limit for a step does, and says so."""
 
     def refuse(*_: Any) -> None:
@@ -139,4 +159,5 @@ def test_a_read_only_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     few = {"N": 1, "b": 1, "H": 5, "iterations": 1, "eval_every": 0}
     assert len(list(begin("NeverEnds", workers=2, **few))) == 1
     with pytest.raises(SettingError, match=r"step_timeout needs shared memory.*Read-only"):
-        list(begin("NeverEnds", step_timeout=1.0, **few))
+        begin("NeverEnds", step_timeout=1.0, out=tmp_path / "run", **few)
+    assert not (tmp_path / "run").exists()

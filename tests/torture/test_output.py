@@ -51,7 +51,7 @@ def test_every_command_that_prints(finished: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     more = [
         ["tasks"], ["tasks", "--json"], ["report", run, "--seconds", "0"], ["reproduce", "table1", "--dry-run"],
-        ["sweep", DRIFT, "--seeds", "1", "--episodes", "40", "--threshold", "9", "--out", "sweep", "--jobs", "1"],
+        ["sweep", DRIFT, "--seeds", "1", "--episodes", "400", "--threshold", "9", "--out", "sweep", "--jobs", "1"],
         ["lqr", "--trials", "1", "--budget", "2000", "--out", "lqr", "--workers", "1", "--quiet"],
     ]  # fmt: skip
     cases += more[: size(0, len(more))]  # they load much

@@ -19,7 +19,8 @@ SWIMMER = {"N": 1, "H": 5, "eval_every": 100, "eval_episodes": 1, "seed": 1}
 DRIFT = {"N": 1, "eval_every": 20, "eval_episodes": 1, "seed": 1}
 SOAKS: dict[str, tuple[str, dict[str, Any], int]] = {
     "threads": ("Swimmer-v5", SWIMMER, size(800, 20_000)),
-    "processes": ("small_envs:Drift", DRIFT, size(1000, 4000)),
+    # Long enough that its workers load the compiled step, once, well before the second half.
+    "processes": ("small_envs:Drift", DRIFT, size(1000, 8000)),
 }
 if FIGURES is not None:  # too short a run would show nothing: Ray's own processes need a while to settle
     SOAKS["ray"] = "small_envs:Drift", DRIFT, 2500

@@ -144,7 +144,7 @@ class Unknown(BaseException):
     """Not an Exception, and fails when it is asked for its words."""
 
     def __str__(self) -> str:
-        raise RuntimeError
+        raise Unknown
 
 
 class RaisesTheUnknown(Misbehaving):
@@ -157,6 +157,11 @@ class Interrupts(Misbehaving):
 
     def misbehave(self, action: Any) -> Any:
         raise KeyboardInterrupt
+
+
+class InterruptsWithWords(Misbehaving):
+    def misbehave(self, action: Any) -> Any:
+        raise KeyboardInterrupt("of its own")
 
 
 class ClosesOutput(Misbehaving):

@@ -8,7 +8,7 @@ from cyclopts import CycloptsError
 
 from ars.cli import ask_tell, convert, experiments, reproduce, training, view  # noqa: F401 (they add their commands)
 from ars.cli.common import app
-from ars.cli.process import flush_or_give_up, guard_output, signals
+from ars.cli.process import flush_or_give_up, guard_output, interrupt_code, signals
 from ars.errors import ArsError, OutputError, sentence
 
 
@@ -32,8 +32,8 @@ def main(arguments: list[str] | None = None) -> None:
         if not quiet:
             print(f"ars: {sentence(error)}", file=sys.stderr)
         code = 128 + signal.SIGPIPE if quiet else 2
-    except KeyboardInterrupt as interrupt:
-        code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    except KeyboardInterrupt:
+        code = interrupt_code()
     flush_or_give_up()
     sys.exit(code)
 

@@ -34,6 +34,7 @@ app = App(
     default_parameter=Parameter(negative=""),
     name_transform=lambda name: name.strip("_").replace("_", "-"),
     version_flags=["--version"],
+    suppress_keyboard_interrupt=False,  # main knows which signal it was
 )
 
 PAPER = Group("The paper's hyperparameters (default: the task's preset)", sort_key=1)

@@ -1,7 +1,6 @@
 """ars lqr, sweep: the paper's experiments."""
 
 import math
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from cyclopts import Parameter
 
 from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, typed, whole
 from ars.cli.many import Many, print_left_out, read_seeds, report_failures
+from ars.cli.process import interrupt_code
 from ars.cli.settings import Settings
 from ars.errors import SettingError
 
@@ -59,9 +59,9 @@ def lqr(
                 workers=how_many(workers),
                 progress=lambda step: shown.at(step.label, step.done / step.total),
             )
-        except KeyboardInterrupt as interrupt:
+        except KeyboardInterrupt:
             print(f"Interrupted: finished blocks are in {folder}; the same command continues.", file=sys.stderr)
-            return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+            return interrupt_code()
     print(done.table)
     if not quiet:
         print(f"The numbers and plots are in {folder}.")
@@ -142,9 +142,9 @@ def sweep(
             print("What to type next:")
             print(f"  {typed(train_words(best.config, best.stop))}")
             print(f"  {typed(file_words('report', tuning.folder, task))}")
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt:
         print(f"Interrupted: everything is saved in {tuning.folder}; the same command continues.")
-        return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+        return interrupt_code()
     return report_failures(outcomes, quiet=many.quiet)
 
 

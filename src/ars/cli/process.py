@@ -12,25 +12,25 @@ from os import _exit  # ours, whatever an environment or training.py makes of os
 from types import FrameType
 from typing import Any
 
-from ars.errors import OutputError
+from ars.errors import Interrupt, OutputError
 
+_received: list[int] = []  # signals of the current command
 SAME_SIGNAL = 1.0  # seconds within which a second signal is taken for the first: `timeout` and terminals send two
 
 
 @contextmanager
 def signals() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP interrupt the command once, by a KeyboardInterrupt with the signal's number: it saves,
+    """Ctrl-C, SIGTERM and SIGHUP interrupt the command once, by an Interrupt with the signal's number: it saves,
     ends its workers and says how to continue. A later signal ends the process at once, even if code in C hangs: what
     is on disk is valid at every moment. A signal that is ignored (nohup) stays ignored."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     caught = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
-    interrupted = False
+    _received.clear()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        if not interrupted:
-            interrupted = True
-            raise KeyboardInterrupt(number)
+        _received.append(number)
+        if len(_received) == 1:
+            raise Interrupt(number)
 
     here, there = os.pipe()
     os.set_blocking(there, False)
@@ -58,6 +58,11 @@ def _end_at_second(pipe: int, caught: list[signal.Signals]) -> None:
                 if now - first > SAME_SIGNAL:
                     _exit(128 + content[0])
         os.close(pipe)
+
+
+def interrupt_code() -> int:
+    """The exit code of a command that was interrupted. Not from the exception, which Ray replaces by its own."""
+    return 128 + (_received[0] if _received else signal.SIGINT)
 
 
 class _Standard(io.FileIO):

@@ -1,6 +1,5 @@
 """ars reproduce: the paper's tables and figures."""
 
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from cyclopts import Parameter
 from ars.cli.common import OTHER, Whole, app, examples
 from ars.cli.experiments import lqr
 from ars.cli.many import Many, read_seeds, report_failures
+from ars.cli.process import interrupt_code
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def reproduce(
                 request, cores=many.cores(), runs=runs, minutes=minutes, compare=compare, warn=_warn,
                 run=lambda jobs, seconds: many.run(jobs, minutes=minutes, known=seconds),
             )  # fmt: skip
-        except KeyboardInterrupt as interrupt:
+        except KeyboardInterrupt:
             print("Interrupted: everything is saved; the same command continues, and --draw draws what there is.")
-            return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+            return interrupt_code()
     draw_all(request, warn=_warn)
     return report_failures(outcomes, quiet=many.quiet)
 

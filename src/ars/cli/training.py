@@ -1,7 +1,6 @@
 """ars train, resume, evaluate, tasks."""
 
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -29,6 +28,7 @@ from ars.cli.common import (
     typed,
     whole,
 )
+from ars.cli.process import interrupt_code
 from ars.cli.settings import Settings
 from ars.errors import OutputError
 
@@ -283,9 +283,9 @@ def run_session(session: "Session", folder: Path, *, as_json: bool, quiet: bool,
             for record in records:
                 shown.record(record)
                 sent.record(record)
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt:
         out.print(f"Interrupted: everything is saved. Continue with: {again}")
-        return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+        return interrupt_code()
     except OutputError as error:
         raise OutputError(f"{error} The run is saved: continue with {again}") from error.__cause__
     if quiet:

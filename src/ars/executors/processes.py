@@ -1,6 +1,7 @@
 """Processes with one environment each, for environments in Python. A worker that dies, or hangs longer than a limit, is
 replaced and its rollouts are repeated; because results depend on keys only, the bits do not change."""
 
+import os
 import pickle
 import signal
 import time
@@ -9,6 +10,7 @@ from collections import Counter, deque
 from contextlib import closing, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from ars.errors import ArsError, SettingError, WorkerError
@@ -30,6 +32,12 @@ class ProcessExecutor:
         self._factory, self._count, self._step_timeout = factory, workers, step_timeout
         self._table: SharedTable | None = None
         self._workers: list[_Worker] = []
+        if step_timeout is not None:
+            _beats()  # or an error now, before a run folder is made
+        if not os.access(Path(__file__).parent, os.W_OK):  # all workers should keep compiled code in one place
+            from ars import compiled
+
+            compiled.share_cache()
 
     def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts:
         try:
@@ -161,21 +169,20 @@ def _beats() -> Any:
 
 def _work(factory: TaskFactory, pipe: Connection, beats: Any) -> None:
     """The worker process: one environment."""
-    try:
+    with suppress(KeyboardInterrupt):  # the parent does not need us any more
         start_worker()
-        with closing(factory()) as task:
-            if beats is not None:
-                from ars.tasks.gymnasium import watch_steps
+        try:
+            with closing(factory()) as task:
+                if beats is not None:
+                    from ars.tasks.gymnasium import watch_steps
 
-                watch_steps(task, beats)
-            _serve(task, pipe)
-    except KeyboardInterrupt:  # the parent does not need us any more
-        pass
-    except Exception as error:
-        with suppress(OSError):
-            pipe.send(_sendable(error))
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                    watch_steps(task, beats)
+                _serve(task, pipe)
+        except Exception as error:
+            with suppress(OSError):
+                pipe.send(_sendable(error))
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _serve(task: Task, pipe: Connection) -> None:

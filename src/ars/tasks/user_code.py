@@ -14,7 +14,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from ars.errors import SettingError, TaskError
+from ars.errors import Interrupt, SettingError, TaskError
 from ars.files import one_line
 from ars.settings import shown
 from ars.workers import is_guarded
@@ -44,10 +44,10 @@ def load(name: str) -> Any:
 
 def is_interrupt(error: BaseException) -> bool:
     """Whether a signal interrupted the user's code, as opposed to a KeyboardInterrupt of its own: the handlers of the
-    command line and of workers add the signal's number; with Python's own handler nobody can tell."""
+    command line and of workers raise an Interrupt; with Python's own handler nobody can tell."""
     if not isinstance(error, KeyboardInterrupt):
         return False
-    return bool(error.args) or signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return isinstance(error, Interrupt) or signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def _find(module: str, path: str) -> Any:
