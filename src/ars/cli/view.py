@@ -84,8 +84,8 @@ def report(
 ) -> int:
     """Write a page about one or several runs, which opens without a network connection.
 
-    RUNS are run folders, or folders of run folders, such as that of a sweep or a race; runs may still be in progress. The page
-    has learning curves, settings, the policy as a heat map, and a film of the best run of each task.
+    RUNS are run folders, or folders of run folders, such as that of a sweep or a race; runs may still be in progress.
+    The page has learning curves, settings, the policy as a heat map, and a film of the best run of each task.
     """
     if not runs:
         raise SettingError("Name at least one run folder: ars report runs/HalfCheetah-v5-V2-seed0.")

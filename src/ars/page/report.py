@@ -119,16 +119,12 @@ def _race(folder: Path, race: RaceFile, runs: list[RunFiles], shown: list[dict[s
     for index in members:
         standing = seeds.get(runs[index].config.seed)
         if standing is not None:
-            shown[index]["race"] = (
-                "won" if standing.seed == race.winner else "" if standing.goes_on else "stopped"
-            )
+            shown[index]["race"] = "won" if standing.seed == race.winner else "" if standing.goes_on else "stopped"
     heads, rows = race.table()
     return {"name": folder.name, "heads": heads, "rows": rows, "runs": members}
 
 
-def _task(
-    name: str, runs: list[RunFiles], shown: list[dict[str, Any]], races: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _task(name: str, runs: list[RunFiles], shown: list[dict[str, Any]], races: list[dict[str, Any]]) -> dict[str, Any]:
     """The data that the runs of a task share."""
     members = [index for index, run in enumerate(runs) if run.config.task == name]
     _mark_differences([shown[index] for index in members])
