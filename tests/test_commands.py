@@ -47,6 +47,7 @@ def test_what_to_type_next_names_the_users_own_task(say: Callable[..., str], tmp
         "nothing to do": say("resume", "a run", "--task", OWN, "--iterations", "3", "--workers", "1"),
         "taken": say("train", OWN, "--iterations", "2", "--out", "a run", code=2),
         "sweep": say("sweep", OWN, "--seeds", "1", "--jobs", "1", "--episodes", "8", "--out", "s", *QUICK),
+        "race": say("race", OWN, "--seeds", "2", "--jobs", "1", "--budget", "100", "--out", "race", *QUICK),
         "ask": say("ask", "asked", "--task", OWN, *QUICK),
     }
     theirs = np.empty(3, dtype=object)

@@ -10,6 +10,7 @@ from ars.statistics import (
     first_reach,
     interquartile_mean,
     mean_of_all,
+    median_interval,
     percentile,
     performance_profile,
     probability_of_improvement,
@@ -98,3 +99,11 @@ def test_resample_takes_the_latest_evaluation() -> None:
     found = resample([10, 20], [1.0, 2.0], [5, 10, 15, 20, 25])
     np.testing.assert_array_equal(found, [np.nan, 1, 1, 2, 2])
     np.testing.assert_array_equal(resample([], [], [25]), [np.nan])
+
+
+def test_interval_of_the_median_by_order_statistics() -> None:
+    """Of 20 values the 6th and the 15th: P(6 <= Binomial(20, 1/2) <= 14) = 0.959; of 5 there is none at 95%."""
+    values = [*range(1, 15), *[np.inf] * 6]
+    assert median_interval(values) == (6.0, np.inf)
+    assert median_interval(range(1, 7)) == (1.0, 6.0)
+    assert all(map(np.isnan, median_interval([1.0] * 5)))

@@ -131,7 +131,7 @@ def test_settings_that_cannot_work_are_one_sentence(toy: Path) -> None:
     for words, expected in (
         (("--search", "sign", "--nu", "0"), "nu = 0 must be larger than 0"),
         (("--search", "sign", "--pairs", "0"), "pairs = 0 must be a whole number from 1 to 1000"),
-        (("--search", "sign", "--alpha", "1"), "'alpha': it belongs to the search ars, not to sign"),
+        (("--search", "sign", "--alpha", "1"), "'alpha': it belongs to the search ars or es, not to sign"),
         (("--search", "sign", "--variant", "V2"), "variant"),
         (("--pairs", "3"), "'pairs': it belongs to the search sign, not to ars"),
         (("--search", "other"), "other"),

@@ -80,9 +80,10 @@ class Curve:
         """What it spent (episodes, timesteps, seconds) to reach the threshold; infinite if it did not."""
         return first_reach(self.columns[f"at_{what}"], self.rewards, threshold)
 
-    def settled(self, threshold: float, cap: int) -> bool:
-        """Whether the outcome is known: it reached the threshold, spent the cap, or diverged."""
-        return self.failed or self.best >= threshold or self.episodes >= cap
+    def settled(self, threshold: float, cap: float, timesteps: float = math.inf) -> bool:
+        """Whether the outcome is known: it reached the threshold, spent the cap (of episodes) or the timesteps, or
+        diverged."""
+        return self.failed or self.best >= threshold or self.episodes >= cap or self.timesteps >= timesteps
 
     def up_to(self, episodes: int, until: float | None = None) -> "Curve":
         """The curve as if it had ended at this cap, or at the first evaluation that reached `until`: another command

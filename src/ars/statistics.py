@@ -39,6 +39,15 @@ def success_interval(spent: ArrayLike, *, confidence: float = 0.95) -> tuple[flo
     return float(interval.low), float(interval.high)
 
 
+def median_interval(values: ArrayLike, *, confidence: float = 0.95) -> tuple[float, float]:
+    """The order statistics that enclose the median with at least this confidence, whatever the distribution; NaN if
+    there are too few values."""
+    from scipy.stats import quantile_test
+
+    interval = quantile_test(np.asarray(values, dtype=float), p=0.5).confidence_interval(confidence)
+    return float(interval.low), float(interval.high)
+
+
 def percentile(values: ArrayLike, percent: float | Sequence[float], axis: int = 0) -> FloatArray:
     """Percentiles by the inverted distribution function: always one of the values, so infinities need no arithmetic."""
     q = np.asarray(percent) / 100

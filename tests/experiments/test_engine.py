@@ -277,3 +277,24 @@ def test_a_damaged_copy_is_named(tmp_path: Path) -> None:
         pass
     (job.kept / "checkpoint.npz").write_bytes(b"no")
     assert f"remove {job.folder} to continue from {job.kept}" in run(job)
+
+
+def test_a_cap_of_timesteps(tmp_path: Path) -> None:
+    """A run may end by timesteps, by episodes, or by whichever comes first."""
+    short = replace(change(PLAN, episodes=None), timesteps=12_000)
+    assert (short.cap, short.stop.timesteps, short.stop.episodes) == (("timesteps", 12_000), 12_000, None)
+    [job] = jobs(tmp_path, short)
+    assert run(job) == ""
+    done = load(job.file)
+    assert (done.status, done.timesteps, done.episodes) == ("finished", 12_000, 12)
+    assert (share_done(job), to_do([job])) == (1.0, [])
+    longer = replace(short, timesteps=24_000)
+    assert to_do([replace(job, spec=longer)]) != []
+    assert share_done(replace(job, spec=longer)) == 0.5
+    assert longer.includes(short)
+    assert not longer.includes(PLAN)  # its cap is of episodes
+    assert replace(PLAN, episodes=None).includes(PLAN)
+    both = replace(short, episodes=10)
+    assert both.met_by(done)
+    assert costs([short])[short] > costs([both])[both] > 0
+    assert remaining_cost({longer: 8.0}, [done]) == {longer: 4.0}

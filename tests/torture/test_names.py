@@ -33,7 +33,8 @@ COMMANDS = [
     "ask new --task @", "ask new --task arm --n 2 --p 1 --from @", "tell @ x.json", "tell old @", "gallery @",
     "gallery --out @", "import @ --task lqr", "import p.npz --task @", "train @", "train lqr --out @",
     "train lqr --from @", "train lqr --noise @", "train lqr --N @", "train lqr --alpha @", "train lqr --@", "@",
-    "sweep @", "reproduce @", "reproduce table2 --draw --out @", "lqr --out @",
+    "sweep @", "race @ --budget 100", "race lqr --budget @", "study @", "reproduce @",
+    "reproduce table2 --draw --out @", "lqr --out @",
 ]  # fmt: skip
 
 

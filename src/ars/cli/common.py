@@ -119,3 +119,14 @@ def print_written(path: Path, text: str) -> None:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, allow_nan=False))
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*heads, box=SIMPLE_HEAD, padding=0)
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False).print(table)

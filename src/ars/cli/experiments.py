@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, typed, whole
-from ars.cli.many import Many, print_left_out, read_seeds, report_failures
+from ars.cli.common import OTHER, Quiet, Whole, Workers, app, examples, how_many, print_table, typed, whole
+from ars.cli.many import Draw, Many, print_left_out, report_failures
 from ars.cli.process import interrupt_code
 from ars.cli.settings import Settings
-from ars.errors import SettingError
 
 if TYPE_CHECKING:
     from ars.experiments.sweep import Row
@@ -80,9 +79,7 @@ def sweep(
     /,
     *,
     seeds: Annotated[Whole, Parameter(help="Number of seeds, drawn without repetition [default: 3].")] = None,
-    seed_list: Annotated[str | None, Parameter(help="The seeds, for example 237,759,959.")] = None,
-    below: Annotated[int, Parameter(converter=whole, help="Seeds are drawn from 0 up to this, exclusive.")] = 10_000,
-    master_seed: Annotated[int, Parameter(converter=whole, help="Determines which seeds are drawn.")] = 2018,
+    draw: Draw = Draw(),  # noqa: B008 (frozen)
     grid: Annotated[
         list[str] | None,
         Parameter(consume_multiple=False, help="alpha=0.01,0.02, once per setting that varies; paper: its grid."),
@@ -109,21 +106,17 @@ def sweep(
 
     many.check()
     given = settings.given()
-    if "seed" in given:
-        raise SettingError(f"seed = {given['seed']} applies to a single run: give --seeds or --seed-list instead.")
-    count = 3 if seeds is None and seed_list is None else seeds
-    chosen = read_seeds(count, seed_list, below, master_seed) or ()
+    chosen = draw.seeds(seeds, 3, given)
     others: tuple[int, ...] = ()
     if final_seeds is not None:
-        other = whole_number("final_seeds", final_seeds, 1, below)
-        others = draw_seeds(other, below=below, master=master_seed, but=chosen)
+        other = whole_number("final_seeds", final_seeds, 1, draw.below)
+        others = draw_seeds(other, below=draw.below, master=draw.master_seed, but=chosen)
     tuning = make_sweep(
         task, seeds=chosen, axes=grid or (), episodes=episodes, threshold=threshold, until_threshold=until_threshold,
         out=out, **given,
     )  # fmt: skip
     try:
-        drawn = f", drawn from [0, {below}) by master seed {master_seed}" if seed_list is None else ""
-        print(f"Seeds {', '.join(map(str, chosen))}{drawn}.")
+        print(draw.said(chosen))
         tuned = run_sweep(tuning, many.run)
         print_left_out(tuned.problems)
         _print_ranking(tuned.rows, tuning.goal)
@@ -149,16 +142,12 @@ def sweep(
 
 
 def _print_ranking(rows: "Sequence[Row]", goal: float | None) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
     arrivals = () if goal is None else ("reached", f"episodes to {goal:g}")
-    table = Table(*rows[0].point, "seeds", *arrivals, BEST, box=SIMPLE_HEAD, padding=0)
+    cells = []
     for row in rows:
         none = "not by all" if row.reached else "never"
         mean = none if math.isinf(row.mean_episodes) else f"{row.mean_episodes:.0f}"
         best = "–" if math.isinf(row.mean_best) else f"{row.mean_best:z.1f}"
-        cells = (f"{value:g}" for value in row.point.values())
-        table.add_row(*cells, str(row.seeds), *(() if goal is None else (str(row.reached), mean)), best)
-    Console().print(table)
+        point = (f"{value:g}" for value in row.point.values())
+        cells.append([*point, str(row.seeds), *(() if goal is None else (str(row.reached), mean)), best])
+    print_table([*rows[0].point, "seeds", *arrivals, BEST], cells)

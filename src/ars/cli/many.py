@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, Address, Quiet, Where, Whole, how_many
+from ars.cli.common import OTHER, Address, Quiet, Where, Whole, how_many, whole
 from ars.errors import SettingError
 
 if TYPE_CHECKING:
@@ -51,6 +51,27 @@ class Many:
             jobs, workers=self.cores(), executor=self.executor, address=self.address, minutes=minutes, known=known,
             quiet=self.quiet,
         )  # fmt: skip
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """Which seeds, where a command takes several."""
+
+    seed_list: Annotated[str | None, Parameter(help="The seeds, for example 237,759,959.")] = None
+    below: Annotated[int, Parameter(converter=whole, help="Seeds are drawn from 0 up to this, exclusive.")] = 10_000
+    master_seed: Annotated[int, Parameter(converter=whole, help="Determines which seeds are drawn.")] = 2018
+
+    def seeds(self, count: int | None, default: int, given: "Mapping[str, Any]") -> tuple[int, ...]:
+        """The listed seeds, or `count` drawn ones; `given` are the settings, which must not have a seed."""
+        if "seed" in given:
+            raise SettingError(f"seed = {given['seed']} applies to a single run: give --seeds or --seed-list instead.")
+        count = default if count is None and self.seed_list is None else count
+        return read_seeds(count, self.seed_list, self.below, self.master_seed) or ()
+
+    def said(self, seeds: Sequence[int]) -> str:
+        drawn = f", drawn from [0, {self.below}) by master seed {self.master_seed}" if self.seed_list is None else ""
+        return f"Seeds {', '.join(map(str, seeds))}{drawn}."
 
 
 def read_seeds(

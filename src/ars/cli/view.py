@@ -84,22 +84,24 @@ def report(
 ) -> int:
     """Write a page about one or several runs, which opens without a network connection.
 
-    RUNS are run folders, or folders of run folders, such as that of a sweep; runs may still be in progress. The page
-    has learning curves, settings, the policy as a heat map, and a film of the best run of each task.
+    RUNS are run folders, or folders of run folders, such as that of a sweep or a race; runs may still be in progress.
+    The page has learning curves, settings, the policy as a heat map, and a film of the best run of each task.
     """
     if not runs:
         raise SettingError("Name at least one run folder: ars report runs/HalfCheetah-v5-V2-seed0.")
     from ars.files import check_writable
     from ars.page.report import write_report
     from ars.progress import bar
+    from ars.races import read_race
     from ars.run_files import read_run, run_folders
     from ars.video.camera import check_opengl
 
     check_opengl()
     check_writable(out)
     opened = [read_run(path) for path in run_folders(list(runs))]
+    races = [(path, race) for path in runs if (race := read_race(path)) is not None]
     with bar(quiet=quiet) as shown:
-        write_report(opened, out, task=task, seconds=seconds, say=shown.say, at=shown.at)
+        write_report(opened, out, task=task, seconds=seconds, races=races, say=shown.say, at=shown.at)
     if not quiet:
         print_written(out, f"The page is {printable(out)}: open it in a browser.")
     return 0

@@ -44,22 +44,26 @@ def costs(specs: Iterable[RunSpec]) -> dict[RunSpec, float]:
         if spec.task not in speeds:
             speeds[spec.task] = seconds_per_episode(spec.task) if robot_of(spec.task) else _measure_apart(spec.task)
         config = spec.config
-        iterations = -(-spec.episodes // first_episodes(config))
+        caps = spec.episodes, None if spec.timesteps is None else -(-spec.timesteps // config.H)
+        episodes = min(cap for cap in caps if cap is not None)
+        iterations = -(-episodes // first_episodes(config))
         evaluations = iterations // config.eval_every if config.eval_every else 0
-        seconds[spec] = (spec.episodes + evaluations * config.eval_episodes) * speeds[spec.task]
+        seconds[spec] = (episodes + evaluations * config.eval_episodes) * speeds[spec.task]
     return seconds
 
 
 def remaining_cost(costs: Mapping[RunSpec, float], curves: Iterable[Curve]) -> dict[RunSpec, float]:
     """The costs without what unfinished runs have already done."""
-    done: dict[tuple[str, int], int] = {}
+    done: dict[tuple[str, int], Curve] = {}
     for curve in curves:
         key = curve.identity, curve.eval_episodes
-        done[key] = max(curve.episodes, done.get(key, 0))
-    return {
-        spec: cost * (1 - min(1.0, done.get((spec.identity, spec.config.eval_episodes), 0) / spec.episodes))
-        for spec, cost in costs.items()
-    }
+        done[key] = max(curve, done.get(key, curve), key=lambda one: one.episodes)
+
+    def share(spec: RunSpec) -> float:
+        curve = done.get((spec.identity, spec.config.eval_episodes))
+        return 0.0 if curve is None else spec.share({"episodes": curve.episodes, "timesteps": curve.timesteps})
+
+    return {spec: cost * (1 - share(spec)) for spec, cost in costs.items()}
 
 
 def _measure_apart(task: str) -> float:

@@ -87,7 +87,8 @@ class _Bars(Display):
         for spec, done in shares.items():
             if spec not in self._each:
                 self._each[spec] = self._bars.add_task(_label(spec), total=1.0, note="")
-            self._bars.update(self._each[spec], completed=done, note=f"{done * spec.episodes:.0f} episodes")
+            what, limit = spec.cap
+            self._bars.update(self._each[spec], completed=done, note=f"{done * limit:.0f} {what}")
 
     def ended(self, outcome: Outcome) -> None:
         self._work.ended.add(outcome.spec)

@@ -201,4 +201,4 @@ def _outcome(job: Job, result: str | ArsError) -> Outcome:
 def share_done(job: Job) -> float:
     """The share done, from the last line of a run's records, which may be in use."""
     record = last_record(job.folder / "records.jsonl")
-    return min(1.0, record["episodes"] / job.spec.episodes) if record else 0.0
+    return job.spec.share(record) if record else 0.0

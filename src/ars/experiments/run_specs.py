@@ -1,7 +1,7 @@
 """A run that an experiment needs: its configuration, its end, its name, and whether an existing curve suffices."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
@@ -38,12 +38,14 @@ def run_name(config: Config, also: Iterable[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One single-threaded run; `until` ends it at a threshold, if only the way there matters."""
+    """One single-threaded run; `until` ends it at a threshold, if only the way there matters. It has a cap of episodes
+    or of training timesteps, or both."""
 
     config: Config
-    episodes: int
+    episodes: int | None
     until: float | None = None
     also: tuple[str, ...] = ()  # shared settings that are part of its name
+    timesteps: int | None = None
 
     @property
     def task(self) -> str:
@@ -62,7 +64,17 @@ class RunSpec:
 
     @property
     def stop(self) -> Stop:
-        return Stop(episodes=self.episodes, until=self.until)
+        return Stop(episodes=self.episodes, timesteps=self.timesteps, until=self.until)
+
+    @property
+    def cap(self) -> tuple[str, int]:
+        """What its progress is measured in, and how much of it ends the run."""
+        return ("timesteps", self.timesteps) if self.timesteps is not None else ("episodes", self.episodes or 1)
+
+    def share(self, spent: Mapping[str, float]) -> float:
+        """The share done, from what has been spent: the episodes and timesteps of a record, for example."""
+        what, limit = self.cap
+        return min(1.0, spent[what] / limit)
 
     def settings(self) -> dict[str, Any]:
         """The settings of this run for `ars.train`."""
@@ -72,13 +84,15 @@ class RunSpec:
         """Whether the curve has everything that this run needs."""
         if curve.identity != self.identity or curve.eval_episodes < self.config.eval_episodes:
             return False
-        return curve.settled(math.inf if self.until is None else self.until, self.episodes)
+        return curve.settled(*(math.inf if end is None else end for end in (self.until, self.episodes, self.timesteps)))
 
     def includes(self, other: "RunSpec") -> bool:
         """Whether its curve will also be enough for the other run."""
         if self == other or self.until is not None or _with_one_episode(self) != _with_one_episode(other):
             return False
-        return self.episodes >= other.episodes and self.config.eval_episodes >= other.config.eval_episodes
+        caps = zip((self.episodes, self.timesteps), (other.episodes, other.timesteps), strict=True)
+        longer = all(ours is None or (theirs is not None and ours >= theirs) for ours, theirs in caps)
+        return longer and self.config.eval_episodes >= other.config.eval_episodes
 
 
 def _with_one_episode(spec: RunSpec) -> Config:

@@ -77,16 +77,17 @@ def charts(
         {
             "table": table, "column": column, "title": title, "label": label, "unit": unit,
             "limit": threshold if column == "eval_mean" else None,
-            "bands": [_bands(group, [runs[i][table] for i in members], column) for group, members in groups],
+            "bands": [_bands(group, [runs[i] for i in members], table, column) for group, members in groups],
         }
         for table, column, title, label, unit in columns
     ]  # fmt: skip
 
 
-def _bands(group: str, runs: list[Table], column: str) -> dict[str, Any] | None:
-    """The band of a group over each axis; None for a single curve."""
-    drawn = [run for run in runs if run["columns"].get(column)]
-    if len(drawn) < 2:
+def _bands(group: str, runs: list[dict[str, Any]], table: str, column: str) -> dict[str, Any] | None:
+    """The band of a group over each axis; None for a single curve, and for a race, whose curves end one after the
+    other."""
+    drawn = [run[table] for run in runs if run[table]["columns"].get(column)]
+    if len(drawn) < 2 or any(run.get("race") is not None for run in runs):
         return None
     label = f"{group}median and 10th to 90th percentile of {len(drawn)} runs"
     return {"label": label} | {axis: band([(run[axis], run["columns"][column]) for run in drawn]) for axis in AXES}

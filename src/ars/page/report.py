@@ -3,7 +3,7 @@
 import json
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from ars.page.charts import AXES, charts, shorten, tables
 from ars.page.gait import film_gait
 from ars.page.html import write_page
 from ars.policy import FloatArray, LinearPolicy
+from ars.races import RaceFile
 from ars.run_files import RunFiles
 from ars.searches import search_settings
 from ars.statistics import percentile
@@ -56,11 +57,13 @@ def write_report(
     *,
     task: str | None = None,
     seconds: float = 8.0,
+    races: Sequence[tuple[Path, RaceFile]] = (),
     say: Say = lambda _: None,
     at: At = lambda _, __: None,
 ) -> dict[str, Any]:
-    """Write the report of some runs, without films if seconds = 0; returns the data of the page."""
-    data = report_data(runs, task=task, seconds=seconds, say=say, at=at)
+    """Write the report of some runs, without films if seconds = 0; returns the data of the page. `races` are folders of
+    races, whose runs are among these."""
+    data = report_data(runs, task=task, seconds=seconds, races=races, say=say, at=at)
     write_page(data, out)
     return data
 
@@ -70,6 +73,7 @@ def report_data(
     *,
     task: str | None,
     seconds: float,
+    races: Sequence[tuple[Path, RaceFile]] = (),
     say: Say = lambda _: None,
     at: At = lambda _, __: None,
 ) -> dict[str, Any]:
@@ -81,7 +85,8 @@ def report_data(
         raise SettingError(f"task = {task} has no run among these, which are of {', '.join(sorted(names))}.")
     most = max(80, min(MOST_POINTS, POINTS_OF_ALL // max(1, len(runs))))
     shown = [_run(run, name, most) for run, name in zip(runs, short_names([run.path for run in runs]), strict=True)]
-    tasks = [_task(name, runs, shown) for name in names]
+    raced = [_race(folder, race, runs, shown) for folder, race in races]
+    tasks = [_task(name, runs, shown, raced) for name in names]
     if seconds > 0:
         filmed = [one["best"] for one in tasks if runs[one["best"]].policy is not None]
         for i, best in enumerate(filmed):
@@ -107,7 +112,19 @@ def _policy_of_task(run: RunFiles) -> LinearPolicy:
     return LinearPolicy(run.policy.M, run.policy.mu, run.policy.sigma, {**run.policy.task, "name": run.config.task})
 
 
-def _task(name: str, runs: list[RunFiles], shown: list[dict[str, Any]]) -> dict[str, Any]:
+def _race(folder: Path, race: RaceFile, runs: list[RunFiles], shown: list[dict[str, Any]]) -> dict[str, Any]:
+    """A race as a table, and the indices of its runs, which are told what became of them."""
+    seeds = {standing.seed: standing for standing, _ in race.places()}
+    members = [index for index, run in enumerate(runs) if run.path.parent.parent == folder]
+    for index in members:
+        standing = seeds.get(runs[index].config.seed)
+        if standing is not None:
+            shown[index]["race"] = "won" if standing.seed == race.winner else "" if standing.goes_on else "stopped"
+    heads, rows = race.table()
+    return {"name": folder.name, "heads": heads, "rows": rows, "runs": members}
+
+
+def _task(name: str, runs: list[RunFiles], shown: list[dict[str, Any]], races: list[dict[str, Any]]) -> dict[str, Any]:
     """The data that the runs of a task share."""
     members = [index for index, run in enumerate(runs) if run.config.task == name]
     _mark_differences([shown[index] for index in members])
@@ -117,6 +134,7 @@ def _task(name: str, runs: list[RunFiles], shown: list[dict[str, Any]]) -> dict[
         "headline": f"{len(members)} runs" if len(members) > 1 else _label(runs[members[0]]),
         "runs": members,
         "groups": [alike for _, alike in groups],
+        "races": [race for race in races if set(race["runs"]) & set(members)],
         "charts": charts(shown, groups, presets.threshold(name)),
         "best": max(members, key=lambda index: (runs[index].policy is not None, _best_mean(runs[index]))),
     }
@@ -158,6 +176,7 @@ def _run(run: RunFiles, name: str, most: int) -> dict[str, Any]:
         "settings": settings(run),
         "commands": commands(run),
         "gait": None,
+        "race": None,
     }
 
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
@@ -25,6 +26,24 @@ from ars.timing import duration
 RUNS = Path("runs/paper")  # run folders
 Say = Callable[[str], None]
 RunJobs = Callable[[Sequence[Job], Mapping[RunSpec, float]], Sequence[Outcome]]  # the second: seconds of each
+
+
+class Asked(Protocol):
+    """A request for runs: what the functions that run and price it need. `names` divide its runs."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    @property
+    def out(self) -> Path: ...
+
+    def specs(self, name: str) -> list[RunSpec]: ...
+
+    def curves(self) -> list[Curve]: ...
+
+    def to_do(self) -> list[RunSpec]: ...
+
+    def needs_lqr(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -98,22 +117,22 @@ def names(target: str) -> list[str]:
 def chosen(name: str, tasks: Sequence[str] | None) -> list[str]:
     """The requested tasks that an artefact has; `Hopper` means `Hopper-v1`."""
     robots = load_artefact(name).robots
-    return [task for task in map(_full, tasks or robots) if paper_robot(task) in robots]
+    return [task for task in map(full_name, tasks or robots) if paper_robot(task) in robots]
 
 
 def versions(tasks: Sequence[str] | None) -> list[str]:
     """Which definitions of the robots were requested: v1, v5 or both."""
-    return sorted({_full(task).rpartition("-")[2] for task in tasks or ROBOTS})
+    return sorted({full_name(task).rpartition("-")[2] for task in tasks or ROBOTS})
 
 
-def _full(task: str) -> str:
+def full_name(task: str) -> str:
     return task if "-" in task else f"{task}-v1"
 
 
 # -- running -------------------------------------------------------------------------------------------------------
 
 
-def say_costs(request: Request, cores: int, say: Say = print) -> dict[RunSpec, float]:
+def say_costs(request: Asked, cores: int, say: Say = print) -> dict[RunSpec, float]:
     """Print how many runs of each artefact are complete and what the rest costs on this machine; returns the missing
     runs with the seconds of each."""
 
@@ -136,7 +155,7 @@ def say_costs(request: Request, cores: int, say: Say = print) -> dict[RunSpec, f
 
 
 def run_missing(
-    request: Request, *, cores: int, runs: Path = RUNS, minutes: float | None = None, run: RunJobs | None = None,
+    request: Asked, *, cores: int, runs: Path = RUNS, minutes: float | None = None, run: RunJobs | None = None,
     compare: Callable[[Path], None] = figure5.compare, say: Say = print, warn: Say = print,
 ) -> list[Outcome]:  # fmt: skip
     """Print what the missing runs cost, and run them. `run` runs the jobs, for instance with a display, and `compare`

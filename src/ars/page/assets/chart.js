@@ -33,7 +33,7 @@ function valueAt({ xs, ys }, x) {
   return low === high ? ys[low] : ys[low] + (ys[high] - ys[low]) * (x - xs[low]) / (xs[high] - xs[low]);
 }
 
-// lines() returns [{label, colour, xs, ys, low, high, thin}]; limit is the threshold or null.
+// lines() returns [{label, colour, xs, ys, low, high, thin, faded}]; limit is the threshold or null.
 function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
   const margin = { left: 56, right: 14, top: 10, bottom: 40 };
   const help = "Arrow keys read the values, plus and minus zoom, 0 shows everything.";
@@ -122,7 +122,7 @@ function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
       s("path", { class: "band", d: areaOf(line, px, py), style: { fill: line.colour, opacity: 0.16 } }));
     const paths = series.map((line) => {
       if (line.xs.length === 1 && line.ys[0] !== null) return dot(px(line.xs[0]), py(line.ys[0]), line, { class: "curve", r: 4 });
-      const pen = { stroke: line.colour, strokeWidth: line.thin ? 1.2 : 2.2, opacity: line.thin ? 0.75 : 1 };
+      const pen = { stroke: line.colour, strokeWidth: line.thin ? 1.2 : 2.2, opacity: line.faded ? 0.3 : line.thin ? 0.75 : 1 };
       const style = { ...pen, fill: "none", strokeLinejoin: "round", strokeLinecap: "round" };
       return s("path", { class: line.thin ? "single" : "curve", d: pathOf(line, px, py), style });
     });

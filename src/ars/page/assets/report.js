@@ -10,11 +10,11 @@ function linesOf({ table, column, bands }) {
     const there = group.filter((index) => data.runs[index][table].columns[column]?.length);
     const drawn = there.filter((index) => state.chosen.has(index)), alone = drawn.length === 1;
     const lines = drawn.map((index, k) => {
-      const { name, [table]: { [state.axis]: xs, columns, ...spread } } = data.runs[index];
+      const { name, race, [table]: { [state.axis]: xs, columns, ...spread } } = data.runs[index];
       const { low, high } = column === "eval_mean" ? spread : {};
       const label = alone && low ? `${name}: mean of an evaluation ± its standard deviation` : name;
       const line = { label, xs, ys: columns[column], colour: colour(alone || groups.length > 1 ? g : k + 1) };
-      return alone ? { ...line, low, high } : { ...line, thin: true };
+      return alone ? { ...line, low, high } : { ...line, thin: race !== "won", faded: race === "stopped" };
     });
     const band = !alone && drawn.length === there.length && bands[g]?.[state.axis];
     if (!band || !band.xs.length) return lines;
@@ -54,6 +54,18 @@ function runTable(runs) {
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table of the runs" }, table));
 }
 
+// A row per seed, a column per round; the rows of seeds that were stopped are faded, as are their curves.
+function raceSection({ name, heads, rows }) {
+  const top = heads.map((head) => h("th", { scope: "col", class: "number" }, head));
+  const body = rows.map((cells) => h("tr", { class: cells.at(-1) },
+    cells.map((cell) => h("td", { class: "number" }, cell))));
+  const table = h("table", { class: "race" }, h("thead", {}, h("tr", {}, top)), h("tbody", {}, body));
+  return section(`The race ${name}`, [],
+    h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Table of the race ${name}` }, table),
+    note("Mean return in training at the end of each round, by which seeds are ranked; curves of seeds that were ",
+      "stopped are faded."));
+}
+
 function curves() {
   const { charts: [learning, ...others], groups, runs } = task();
   const make = (chart, height) =>
@@ -66,7 +78,7 @@ function curves() {
     drawCharts();
   });
   const kinds = [[false, "Median"], [true, "Single runs too"]];
-  const singles = groups.length < runs.length && choice("What to draw", kinds, state.singles, (value) => {
+  const singles = groups.length < runs.length && learning.bands.some(Boolean) && choice("What to draw", kinds, state.singles, (value) => {
     state.singles = value;
     drawCharts();
   });
@@ -145,6 +157,7 @@ function renderReport() {
   show([
     h("header", {}, h("h1", {}, name), h("p", { class: "faint" }, headline), themeButton),
     tasks.length > 1 && h("p", { class: "tasks" }, choice("Task", tasks, state.task, choose)),
+    ...task().races.map(raceSection),
     runs.length > 1 && runTable(runs),
     glance(run),
     ...curves(),

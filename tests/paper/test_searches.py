@@ -1,0 +1,132 @@
+"""The study of searches: its runs, its table by hand, and that a part of it can be run, continued and drawn."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ars.cli import main
+from ars.curves import Curve, curve_settings
+from ars.errors import SettingError
+from ars.experiments import study
+from ars.experiments.run_specs import RunSpec, first_episodes
+from ars.experiments.seeds import PAPER_SEEDS
+from ars.paper.searches import cells, draw_study, make_study, table
+from ars.presets import PRESETS
+from ars.searches import search_name
+
+
+def ars(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
+
+
+def run_of(spec: RunSpec, rewards: list[float], *, every: int = 250_000, episodes: int = 100) -> Curve:
+    """A run with an evaluation after every so many timesteps."""
+    at = every * np.arange(1.0, len(rewards) + 1)
+    count = np.arange(1.0, len(rewards) + 1)
+    columns = {"at_iteration": count, "at_episodes": episodes * count, "at_timesteps": at, "at_seconds": at / 1e4,
+               "mean": np.array(rewards), "std": np.zeros(len(rewards))}  # fmt: skip
+    total = int(at[-1])
+    return Curve(
+        learner=search_name(spec.config.search), task=spec.task, seed=spec.config.seed, label=spec.config.label,
+        settings=curve_settings(spec.config), columns=columns, iterations=len(rewards),
+        episodes=episodes * len(rewards), timesteps=total, seconds=total / 1e4,
+    )  # fmt: skip
+
+
+def test_stages_have_different_seeds() -> None:
+    for robot in study.ROBOTS:
+        tuning, held_out = (study.study_seeds(stage, robot) for stage in study.STAGES)
+        assert (len(tuning), len(held_out)) == (4, {"Ant": 5, "Humanoid": 3}.get(robot, 20))
+        assert not set(tuning) & {*held_out, *PAPER_SEEDS}
+
+
+def test_arms_are_equal_but_for_their_search() -> None:
+    """Every run has a name of its own; ARS is the paper's preset; evaluations cost all arms the same."""
+    names = []
+    for stage in study.STAGES:
+        for robot in study.ROBOTS:
+            specs = {arm: study.study_specs(stage, f"{robot}-v1", arm) for arm in study.ARMS}
+            assert (specs["cma"] == []) == (robot == "Humanoid")
+            names += [spec.name for listed in specs.values() for spec in listed]
+            caps = {(spec.episodes, spec.timesteps, spec.until) for listed in specs.values() for spec in listed}
+            assert len(caps) == 1
+            for listed in specs.values():
+                for spec in listed[:1]:
+                    between = spec.config.eval_every * first_episodes(spec.config)
+                    assert spec.config.eval_episodes == 10
+                    assert 60 <= between <= 140 or spec.config.eval_every == 1
+    assert len(set(names)) == len(names)
+    walker = study.study_specs("held-out", "Walker2d-v1", "ars")[0]
+    assert (walker.episodes, walker.timesteps, walker.until) == (40_000, 10**7, 4390.0)
+    assert all(getattr(walker.config.search, k) == v for k, v in PRESETS["V2-t"]["Walker2d"]._asdict().items())
+
+
+def test_cells_by_hand() -> None:
+    """Of four seeds one reaches 3120 after 0.5e6 timesteps, one never, one is under way, one has not begun."""
+    specs = study.study_specs("tuning", "Hopper-v1", "csa")
+    curves = [
+        run_of(specs[0], [100.0, 3200.0]), run_of(specs[1], [50.0, 60.0, 70.0, 80.0]), run_of(specs[2], [1.0, 2.0]),
+    ]  # fmt: skip
+    assert cells(specs, curves) == [
+        "2 of 4, 1 under way", "1 of 2", "9% to 91%", "5.00e5", "–", "50", "1640 (80 to 3200)", "–", "–", "–", "75",
+    ]  # fmt: skip
+    assert cells(specs, []) == ["0 of 4", *["–"] * 10]
+
+
+def test_six_runs_have_an_interval_of_the_median() -> None:
+    specs = study.study_specs("held-out", "Hopper-v1", "csa")[:7]
+    early = [run_of(spec, [0.0] * i + [3200.0]) for i, spec in enumerate(specs[:4])]
+    never = [run_of(spec, [0.0] * 12) for spec in specs[4:]]
+    found = cells(specs, [*early, *never])
+    assert found[1:6] == ["4 of 7", "25% to 84%", "1.00e6", "2.50e5 to never", "100"]
+    assert found[6:8] == ["1829 (0 to 3200)", "1829 (0 to 3200)"]
+
+
+def test_published_values_are_beside_ours(tmp_path: Path) -> None:
+    made = make_study("held-out", out=tmp_path, tasks=["Ant"], arms=["ars", "cma"])
+    rows = table(made, []).rows
+    assert [row[1] for row in rows] == ["ars", "cma", "cma, Wong"]
+    assert rows[-1][8:12] == ["–", "–", "2820 (2260 to 3510)", "–"]
+
+
+def test_a_part_is_run_continued_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = dict.fromkeys(study.ROBOTS, 1)
+    small = study.STAGES["tuning"]._replace(seeds=few, timesteps=dict.fromkeys(study.ROBOTS, 2000))
+    monkeypatch.setitem(study.STAGES, "tuning", small)
+    monkeypatch.setattr(study, "evaluations", lambda _: {"eval_every": 1, "eval_episodes": 1})
+    flags = ["--tasks", "Swimmer", "--arms", "ars,csa", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "r")]
+    assert ars("study", "searches", *flags, "--dry-run") == 0
+    assert "Swimmer-v1 2 runs, 0 there: about " in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    assert ars("study", "searches", *flags, "--quiet") == 0
+    assert ars("study", "searches", *flags) == 0
+    assert "2 runs, 2 there: nothing to run" in capsys.readouterr().out
+    files = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
+    assert files == {f"tuning.{kind}" for kind in ("md", "csv", "png", "svg")}
+    before = (tmp_path / "out" / "tuning.md").read_text()
+    assert before.count("\n| Swimmer-v1 | ") == 3  # ars, csa and Wong's csa; no arm without a run
+    draw_study(make_study("tuning", out=tmp_path / "out", tasks=["Ant"]))  # draws the whole stage in any case
+    assert (tmp_path / "out" / "tuning.md").read_text() == before
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == 2
+
+
+def test_mistakes_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, match in {
+        ("--arms", "best"): "arms = best is unknown",
+        ("--tasks", "CartPole-v1"): "CartPole",
+        ("--draw", "--dry-run"): "contradict",
+        ("--draw",): "is not a folder",
+        ("--stage", "late"): "late",
+    }.items():
+        assert ars("study", "searches", "--out", str(tmp_path / "none"), *words) == 2
+        said = capsys.readouterr().err
+        assert match in said
+        assert said.count("\n") == 1
+    with pytest.raises(SettingError, match="stage = 'late'"):
+        make_study("late")
+    assert list(tmp_path.iterdir()) == []
