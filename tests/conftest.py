@@ -1,5 +1,6 @@
 """What all tests share: hypothesis without clocks or files, and the environments of small_envs.py by name."""
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,14 @@ def calls() -> Iterator[list[object]]:
     small_envs.calls.clear()
     yield small_envs.calls
     small_envs.calls.clear()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _signals() -> None:
+    """In a job that runs in the background SIGINT or SIGHUP may be ignored, and what tests start would inherit it."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -95,7 +95,7 @@ def test_the_example_of_the_library_runs(
     first, second, policy, evaluation = capsys.readouterr().out.splitlines()
     assert first.startswith("Record(iteration 1, ")
     assert second.startswith("Record(iteration 2, ")
-    assert policy == "LinearPolicy(__main__:<Gentle>, 1×3)"
+    assert policy == "LinearPolicy(__main__:<Gentle>, 1×3, iteration 2)"
     assert evaluation.startswith("Evaluation(reward ")
 
 

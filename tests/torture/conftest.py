@@ -2,7 +2,6 @@
 `make torture`, which leaves its figures there (torture_report.py puts them into docs/reliability.md)."""
 
 import shutil
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,14 +15,6 @@ import ars
 def figure() -> Callable[..., None]:
     """figure(name, **numbers) keeps what a test measured, in the long form."""
     return keep_figure
-
-
-@pytest.fixture(scope="session", autouse=True)
-def signals_have_their_meaning() -> None:
-    """In a job that runs in the background SIGINT or SIGHUP may be ignored, and what tests start would inherit it."""
-    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
-        if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
