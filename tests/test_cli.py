@@ -17,7 +17,7 @@ from ars.policy import LinearPolicy
 from ars.tasks import make
 
 ARS = str(Path(sys.executable).with_name("ars"))
-QUICK = ("--N", "2", "--H", "20", "--eval-every", "2", "--eval-episodes", "2", "--workers", "1")
+QUICK = ("--N", "2", "--H", "20", "--protocol", "paper", "--eval-every", "2", "--eval-episodes", "2", "--workers", "1")
 
 
 def ars(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.CompletedProcess[str]:

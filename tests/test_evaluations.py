@@ -12,6 +12,7 @@ import ars
 from ars import curves
 from ars.ask_tell import AskTell
 from ars.config import Config
+from ars.dashboards import scalars
 from ars.errors import FileError
 from ars.executors import SerialExecutor
 from ars.files import read_npz, write_npz
@@ -170,6 +171,7 @@ def test_until_is_confirmed_by_fresh_rollouts(tmp_path: Path) -> None:
         assert (r.confirmation is not None) == seems
         assert not seems or r.to_dict()["confirm_mean"] == confirmation(r)
     assert refused[lucky.iteration - 1].to_dict()["confirm_episodes"] == 100
+    assert scalars(refused[lucky.iteration - 1], None)["eval/confirmed_mean_reward"] == confirmation(lucky)
 
     goal = confirmation(lucky)
     reached = train(until=goal, out=tmp_path / "reached")

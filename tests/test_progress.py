@@ -86,7 +86,7 @@ def test_the_table_fits_and_its_clock_runs_during_an_evaluation(clock: list[floa
 
 
 def test_phases_come_from_the_loop_and_change_nothing() -> None:
-    settings = {"N": 2, "H": 5, "eval_every": 2, "eval_episodes": 3}
+    settings = {"N": 2, "H": 5, "protocol": "paper", "eval_every": 2, "eval_episodes": 3}
     session = new_session("small_envs:Drift", settings, workers=1, stop=Stop(iterations=4))
     phases: list[str] = []
     heard = [one.state.M for one in session.records(phases.append)]
