@@ -32,15 +32,15 @@ class Config:
     seed: int = setting(0, help="Random seed; it fully determines the run.", least=0, most=LARGEST_SEED)
     protocol: str = setting(
         "frugal",
-        help="When to evaluate: as soon as all evaluations cost a tenth of training at most, or as in the paper.",
+        help="When to evaluate: as soon as it costs a tenth of training at most, or as in the paper.",
         choices=tuple(PROTOCOLS),
     )
     eval_every: int = setting(
-        None, help="Iterations between evaluations, frugal: at least; 0: never. [default: 1; paper: 10]", least=0,
+        None, help="Iterations between evaluations, frugal: at least [default: 1; paper: 10]; 0: never.", least=0,
         most=10**9,
     )  # fmt: skip
     eval_episodes: int = setting(
-        None, help="Rollouts per evaluation. [default: 10; paper: 100]", least=1, most=LARGEST_EVALUATION
+        None, help="Rollouts per evaluation [default: 10; paper: 100].", least=1, most=LARGEST_EVALUATION
     )
     average: int = setting(
         0, help="Evaluate and save the mean of M over about this many iterations; 0: M itself.", least=0, most=10**9
@@ -101,6 +101,8 @@ class Config:
         odd = sorted({f.name for f in fields(Config)}.symmetric_difference(value))
         if odd:
             raise SettingError(f"missing or unknown setting: {shown(odd[0])}.")
+        if none := [name for name, part in value.items() if part is None]:  # derived values are in files too
+            raise SettingError(f"{none[0]} = None is not a value.")
         block = value["search"]
         if not isinstance(block, Mapping) or not isinstance(block.get("name"), str):
             raise SettingError("search is not a block of settings with a name.")
