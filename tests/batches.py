@@ -26,7 +26,15 @@ def paper_config(variant: str = "V2", **settings: Any) -> Config:
     """A configuration of ARS by the paper's symbols, every one of them given."""
     own = {name: settings.pop(name) for name in ("alpha", "nu", "N", "b") if name in settings}
     scaled, normalise, _ = VARIANTS[variant]
-    return Config(**{"task": "Any-v0", "search": ARS(scaled=scaled, **own), "normalise": normalise, **settings})
+    return Config(
+        **{
+            "protocol": "paper",
+            "task": "Any-v0",
+            "search": ARS(scaled=scaled, **own),
+            "normalise": normalise,
+            **settings,
+        }
+    )
 
 
 def batch_of(name: str, *, size: int = 5, H: int = 40, gather: bool = True, evaluation: bool = False) -> Batch:

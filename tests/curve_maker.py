@@ -24,7 +24,7 @@ def curve(
     shift = {"Swimmer": 0.0, "HalfCheetah": 0.0, "Humanoid": 5.0}.get(task.partition("-")[0], 1.0)
     config = make_config(
         task, variant=variant, seed=seed, H=1000, shift=shift, eval_episodes=eval_episodes,
-        **{"eval_every": 10, **settings},
+        protocol="paper", **settings,
     )  # fmt: skip
     episodes = every * np.arange(1, len(rewards) + 1, dtype=float)
     columns = {

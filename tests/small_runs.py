@@ -9,7 +9,7 @@ import ars
 from ars.policy import LinearPolicy
 from ars.tasks import make
 
-QUICK = {"N": 2, "H": 25, "eval_every": 2, "eval_episodes": 2}
+QUICK = {"N": 2, "H": 25, "protocol": "paper", "eval_every": 2, "eval_episodes": 2}
 
 
 def small_policy(task: str, seed: int = 0, size: float = 0.3) -> LinearPolicy:

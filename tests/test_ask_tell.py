@@ -20,7 +20,7 @@ from ars.errors import ArsError, FileError, SettingError
 from ars.tasks import make
 from test_runs import lines, same
 
-SWIMMER: dict[str, Any] = {"N": 2, "H": 60, "eval_every": 2, "eval_episodes": 3, "seed": 3}
+SWIMMER: dict[str, Any] = {"N": 2, "H": 60, "eval_every": 2, "eval_episodes": 3, "seed": 3, "protocol": "paper"}
 
 
 def measure(task: Any, candidate: Candidate, *, states: bool = False) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ars.policy import LinearPolicy
 from ars.tasks import make
 
 ARS = str(Path(sys.executable).with_name("ars"))
-QUICK = ("--N", "2", "--H", "20", "--eval-every", "2", "--eval-episodes", "2", "--workers", "1")
+QUICK = ("--N", "2", "--H", "20", "--protocol", "paper", "--eval-every", "2", "--eval-episodes", "2", "--workers", "1")
 
 
 def ars(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.CompletedProcess[str]:
@@ -48,7 +48,7 @@ def test_train_writes_a_run_and_says_what_to_type_next(tmp_path: Path) -> None:
 def test_every_override_reaches_the_configuration(tmp_path: Path) -> None:
     own = {"alpha": 0.5, "nu": 0.25, "N": 3, "b": 2}
     shared = {"H": 7, "shift": -1.5, "seed": 9, "eval-every": 2, "eval-episodes": 5, "noise": "table",
-              "table-size": 999, "stats-every": 4}  # fmt: skip
+              "table-size": 999, "stats-every": 4, "protocol": "frugal", "average": 6}  # fmt: skip
     flags = {"search": "ars", "variant": "V2-t", **own, **shared}
     words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
     ars("train", "Hopper-v1", "--iterations", "1", "--out", "r", "--quiet", *words, cwd=tmp_path)

@@ -15,7 +15,7 @@ from ars.page.report import commands
 from ars.run_files import read_run
 
 OWN = "small_envs:Drift"
-QUICK = ("--N", "2", "--H", "5", "--eval-every", "1", "--eval-episodes", "2")
+QUICK = ("--N", "2", "--H", "5", "--protocol", "paper", "--eval-every", "1", "--eval-episodes", "2")
 NEED_TASK = ("resume", "evaluate", "watch", "report")
 
 

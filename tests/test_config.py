@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ars.config import Config
+from ars.config import ADDED_TO_FORMAT_2, Config
 from ars.errors import SettingError
 from ars.presets import make_config
 from ars.searches.ars import ARS, VARIANTS
@@ -65,7 +65,7 @@ def test_shift_may_be_any_sign(value: float) -> None:
 @pytest.mark.parametrize("name", ["N", "b", "H", "seed", "eval_every", "eval_episodes"])
 def test_counts_are_whole_and_bounded(name: str, value: Any) -> None:
     """Never a clamp, never a crash much later for want of memory."""
-    if (name, value) == ("b", None):  # b is N then
+    if value is None and name in ("b", "eval_every", "eval_episodes"):  # derived then
         return
     with pytest.raises(SettingError) as error:
         paper_config(**{**GOOD, name: value})
@@ -130,9 +130,11 @@ def test_round_trip_through_json() -> None:
     assert Config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
-@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(Config)])
+@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(Config) if f.name not in ADDED_TO_FORMAT_2])
 def test_missing_settings_are_named(name: str) -> None:
     value = paper_config(**GOOD).to_dict()
+    with pytest.raises(SettingError, match=name):
+        Config.from_dict({**value, name: None})
     del value[name]
     with pytest.raises(SettingError, match=name):
         Config.from_dict(value)
@@ -166,9 +168,17 @@ def test_the_configuration_of_format_1() -> None:
     old = {"task": "Any-v0", **GOOD, "seed": 7, "eval_every": 10, "eval_episodes": 100}
     for variant in VARIANTS:
         b = 4 if variant.endswith("-t") else 8
-        expected = make_config("Any-v0", **{**GOOD, "b": b, "variant": variant, "seed": 7})
+        expected = make_config("Any-v0", **{**GOOD, "b": b, "variant": variant, "seed": 7, "protocol": "paper"})
         assert Config.from_format_1({**old, "variant": variant, "b": b}) == expected
-    for change in ({"b": 9}, {"variant": "V2"}, {"variant": "V3"}, {"search": {}}, {"alpha": None}, {"extra": 1}):
+    for change in (
+        {"b": 9},
+        {"variant": "V2"},
+        {"variant": "V3"},
+        {"search": {}},
+        {"alpha": None},
+        {"extra": 1},
+        {"average": 0},
+    ):
         with pytest.raises(SettingError):
             Config.from_format_1({**old, "variant": "V2-t", **change})
 

@@ -16,7 +16,7 @@ from curve_maker import curve
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("curves") / "run"
-    settings = {"variant": "V2", "N": 2, "H": 20, "eval_every": 2, "eval_episodes": 3}
+    settings = {"variant": "V2", "N": 2, "H": 20, "protocol": "paper", "eval_every": 2, "eval_episodes": 3}
     for _ in ars.train("Swimmer-v5", seed=3, iterations=6, out=folder, **settings):
         pass
     return folder

@@ -32,7 +32,8 @@ from ars.tasks.locomotion import TASKS
 from ars.tasks.user_code import name_of
 
 DRIFT = "small_envs:Drift"
-SMALL: dict[str, Any] = {"alpha": 0.1, "nu": 0.3, "N": 3, "seed": 5, "eval_every": 2, "eval_episodes": 2}
+SMALL: dict[str, Any] = {"alpha": 0.1, "nu": 0.3, "N": 3, "seed": 5, "eval_every": 2, "eval_episodes": 2,
+                         "protocol": "paper"}  # fmt: skip
 STRANGE = replace(TASKS["Swimmer-v5"], name="strange swimmer", ctrl_weight=0.0)
 
 

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,6 +57,27 @@ def test_lines_have_length_and_spread(clock: list[float]) -> None:
     assert "| reward 0.0 ± 0.0, min 0.0 | length 15 (-98%) |" in third
 
 
+def test_a_confirmation_is_shown(clock: list[float]) -> None:
+    """At once, however short the time since the last line, and in the live table, both ways."""
+    text, stop = io.StringIO(), Stop(until=3430.0)
+    seems = record(2, 1000.0, [3500.0])
+    confirmed = Evaluation(np.full(100, 3456.0), np.ones(100, dtype=np.int64), 0)
+    refused = Evaluation(np.full(100, 3380.0), np.ones(100, dtype=np.int64), 0)
+    live = progress._Live(CONFIG, stop, seconds=0.0)
+    with progress.display(CONFIG, stop, console=Console(file=text, width=80)) as shown:
+        shown.record(record(1, 1000.0, [1.0]))
+        for confirmation in (refused, confirmed):
+            shown.record(replace(seems, confirmation=confirmation))
+            live.record(replace(seems, confirmation=confirmation))
+    _, second, third = text.getvalue().splitlines()
+    assert "| reward 3500.0 ± 0.0, min 3500.0 | not confirmed, 100 rollouts: mean 3380.0 |" in second
+    assert "| confirmed by 100 rollouts: mean 3456.0 |" in third
+    with (console := Console(file=io.StringIO(), width=200)).capture() as captured:
+        console.print(live)
+    assert "confirmed by 100 rollouts: mean 3456.0" in captured.get()
+    assert "best 3456.0" in captured.get()
+
+
 def test_the_table_fits_and_its_clock_runs_during_an_evaluation(clock: list[float]) -> None:
     live = progress._Live(CONFIG, STOP, seconds=7.0)
 
@@ -86,7 +108,7 @@ def test_the_table_fits_and_its_clock_runs_during_an_evaluation(clock: list[floa
 
 
 def test_phases_come_from_the_loop_and_change_nothing() -> None:
-    settings = {"N": 2, "H": 5, "eval_every": 2, "eval_episodes": 3}
+    settings = {"N": 2, "H": 5, "protocol": "paper", "eval_every": 2, "eval_episodes": 3}
     session = new_session("small_envs:Drift", settings, workers=1, stop=Stop(iterations=4))
     phases: list[str] = []
     heard = [one.state.M for one in session.records(phases.append)]

@@ -26,7 +26,8 @@ from ars.versions import machine
 
 DRIFT = "small_envs:Drift"
 SETTINGS: dict[str, Any] = {
-    "variant": "V2-t", "alpha": 0.1, "nu": 0.3, "N": 4, "b": 2, "seed": 5, "eval_every": 3, "eval_episodes": 3,
+    "variant": "V2-t", "alpha": 0.1, "nu": 0.3, "N": 4, "b": 2, "seed": 5, "protocol": "paper",
+    "eval_every": 3, "eval_episodes": 3,
 }  # fmt: skip
 FILES = {"config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.npz"}
 

@@ -65,6 +65,8 @@ SETTINGS = (
     "2",
     "--nu",
     "0.2",
+    "--protocol",
+    "paper",
     "--eval-every",
     "2",
     "--eval-episodes",

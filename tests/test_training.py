@@ -23,7 +23,8 @@ from ars.tasks import factory, make
 from ars.training import evaluation_batch
 
 DRIFT = "small_envs:Drift"
-SMALL: dict[str, Any] = {"variant": "V2-t", "alpha": 0.1, "nu": 0.3, "N": 6, "b": 3, "eval_episodes": 4}
+SMALL: dict[str, Any] = {"variant": "V2-t", "alpha": 0.1, "nu": 0.3, "N": 6, "b": 3, "eval_episodes": 4,
+                         "protocol": "paper"}  # fmt: skip
 
 
 def train(task: str = DRIFT, **settings: Any) -> list[Record]:
@@ -129,14 +130,14 @@ def test_brs_and_v1_take_the_same_first_step_but_for_sigma_R() -> None:
 
 def test_cartpole_learns_with_the_defaults() -> None:
     """475 is where CartPole counts as solved; ten iterations of the defaults are enough."""
-    records = list(ars.train("CartPole-v1", seed=1, iterations=10, eval_episodes=50))
+    records = list(ars.train("CartPole-v1", seed=1, iterations=10, eval_episodes=50, protocol="paper"))
     assert records[-1].eval_mean is not None
     assert records[-1].eval_mean >= 475
 
 
 def test_swimmer_learns_with_the_papers_defaults() -> None:
     """V1, N = 1: hardly anything can be earned before learning, more than 80 after forty episodes."""
-    settings: dict[str, Any] = {"eval_every": 20, "eval_episodes": 2, "workers": 2}
+    settings: dict[str, Any] = {"protocol": "paper", "eval_every": 20, "eval_episodes": 2, "workers": 2}
     record = list(ars.train("Swimmer-v5", seed=5, iterations=20, **settings))[-1]
     untrained = LinearPolicy(np.zeros((2, 8)), np.zeros(8), np.ones(8), record.policy.task)
     assert abs(evaluate(untrained, episodes=2).rewards.mean()) < 10

@@ -68,6 +68,7 @@ def run(trial: Trial) -> float:
     every = max(1, episodes // (2 * trial.N * EVALUATIONS))
     best = float("-inf")
     settings = trial._asdict() | {"eval_every": every, "eval_episodes": EVAL_EPISODES, "episodes": episodes}
+    settings["protocol"] = "paper"
     try:
         for record in train(f"{settings.pop('robot')}-v1", **settings):
             best = max(best, record.eval_mean if record.eval_mean is not None else best)

@@ -33,7 +33,7 @@ from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
 from ars.tasks import Rollout, TaskLike, factory
 from ars.tasks.user_code import name_of
-from ars.training import evaluated, is_evaluated, make_record, state_evaluation, training_batch, update
+from ars.training import count_evaluation, evaluated, is_due, make_record, state_evaluation, training_batch, update
 from ars.warm_start import warm_start_of
 
 FloatArray = NDArray[np.float64]
@@ -233,10 +233,11 @@ class AskTell:
             rollouts = self._assemble(batch)
             after, telemetry = update(self.config, self.state, rollouts)
             evaluation = None
-            if is_evaluated(self.config, after.j):
+            if is_due(self.config, after, rollouts):
                 if not self._is_complete(evaluating := self._evaluation(after)):
                     break
                 evaluation = evaluated(self._assemble(evaluating))
+                after = count_evaluation(self.config, after, evaluation)
             seconds = time.monotonic() - self._began
             record = make_record(
                 self.config, self.run.definition, after, telemetry, rollouts, evaluation=evaluation, seconds=seconds,

@@ -14,6 +14,10 @@ DEFAULT_TABLE_SIZE = 25_000_000  # numbers of a shared noise table: 200 MB
 LARGEST_EVALUATION = 10**6  # rollouts
 LONGEST_TASK = 1000  # letters of its name
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
+# Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
+# that the files and identities of older runs stay as they are.
+ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0}
+PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +30,21 @@ class Config:
     H: int = setting(help="Horizon of training rollouts.", least=1, most=10**9)
     shift: float = setting(help="Subtracted from the reward of every training step: the survival bonus.")
     seed: int = setting(0, help="Random seed; it fully determines the run.", least=0, most=LARGEST_SEED)
-    eval_every: int = setting(10, help="Iterations between evaluations; 0: never.", least=0, most=10**9)
-    eval_episodes: int = setting(100, help="Rollouts per evaluation.", least=1, most=LARGEST_EVALUATION)
+    protocol: str = setting(
+        "frugal",
+        help="When to evaluate: as soon as it costs a tenth of training at most, or as in the paper.",
+        choices=tuple(PROTOCOLS),
+    )
+    eval_every: int = setting(
+        None, help="Iterations between evaluations, frugal: at least [default: 1; paper: 10]; 0: never.", least=0,
+        most=10**9,
+    )  # fmt: skip
+    eval_episodes: int = setting(
+        None, help="Rollouts per evaluation [default: 10; paper: 100].", least=1, most=LARGEST_EVALUATION
+    )
+    average: int = setting(
+        0, help="Evaluate and save the mean of M over about this many iterations; 0: M itself.", least=0, most=10**9
+    )
     noise: str = setting(
         "counter", help="Directions from counters, or from a shared table of numbers.", choices=("counter", "table")
     )
@@ -49,6 +66,9 @@ class Config:
         if not isinstance(self.task, str) or not self.task.isprintable() or len(self.task) >= LONGEST_TASK:
             raise SettingError(f"task = {shown(self.task)} is not a name.")
         check_settings(self)
+        for name, value in zip(("eval_every", "eval_episodes"), PROTOCOLS[self.protocol], strict=True):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
         if (self.noise == "table") != (self.table_size > 0):
             raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
         if self.stats_every > 1 and not self.normalise:
@@ -71,14 +91,18 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         """As JSON; the search is one block with its name."""
         shared = {f.name: getattr(self, f.name) for f in fields(self)}
+        shared = {name: value for name, value in shared.items() if (name, value) not in ADDED_TO_FORMAT_2.items()}
         return {**shared, "search": {"name": search_name(self.search), **search_settings(self.search)}}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> "Config":
         """The inverse of to_dict; unknown and missing names are errors."""
+        value = {**ADDED_TO_FORMAT_2, **value}
         odd = sorted({f.name for f in fields(Config)}.symmetric_difference(value))
         if odd:
             raise SettingError(f"missing or unknown setting: {shown(odd[0])}.")
+        if none := [name for name, part in value.items() if part is None]:  # derived values are in files too
+            raise SettingError(f"{none[0]} = None is not a value.")
         block = value["search"]
         if not isinstance(block, Mapping) or not isinstance(block.get("name"), str):
             raise SettingError("search is not a block of settings with a name.")
@@ -100,7 +124,7 @@ class Config:
         if not top and block.get("b") != block.get("N"):
             raise SettingError(f"b = {shown(block.get('b'))} is not N, and {variant} uses all directions.")
         search = {"name": "ars", **block, "scaled": scaled}
-        if "search" in value or "normalise" in value or "start" in value:
+        if {"search", "normalise", "start", *ADDED_TO_FORMAT_2} & value.keys():
             raise SettingError("missing or unknown setting: format 1 has no search block.")
         return Config.from_dict({**value, "search": search, "normalise": normalise, "start": ""})
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ars.config import Config
 from ars.errors import ArsError, FileError
 from ars.files import make_folder, one_line, read_json, write_atomic
-from ars.records import SHARED
+from ars.records import SHARED, best_known
 from ars.run_files import read_run
+from ars.runs import confirmed
 from ars.searches import search_settings
 from ars.statistics import first_reach
 from ars.stopping import Stop
@@ -125,8 +126,10 @@ class Curve:
 
 
 def identity(learner: str, task: str, seed: int, settings: Mapping[str, Any]) -> str:
-    """What identifies a run, as text that can be a key."""
-    decided = {name: value for name, value in settings.items() if name != "eval_episodes"}
+    """What identifies a run, as text that can be a key. By the frugal protocol the number of rollouts per evaluation
+    decides when it is evaluated."""
+    free = () if settings.get("protocol") == "frugal" else ("eval_episodes",)
+    decided = {name: value for name, value in settings.items() if name not in free}
     return json.dumps([learner, task, seed, decided], sort_keys=True)
 
 
@@ -246,15 +249,16 @@ def from_run(folder: Path, status: str | None = None) -> Curve:
     records = run.records
     last = records[-1] if records else {"iteration": 0, "episodes": 0, "timesteps": 0, "seconds": 0.0}
     try:
-        evaluations = [line for line in records if line.get("eval_mean") is not None]
+        evaluations = [line for line in records if best_known(line) is not None]
         columns = {f"at_{name}": [line[name] for line in evaluations] for name in SPENT}
-        columns |= {name: [line[f"eval_{name}"] for line in evaluations] for name in ("mean", "std")}
+        columns |= {name: [best_known(line, name) for line in evaluations] for name in ("mean", "std")}
         names = [name for name in dict.fromkeys(name for line in records for name in line) if name not in SHARED]
         names = [name for name in names if not any(isinstance(line.get(name), bool) for line in records)]
         telemetry = {name: _numbers([line.get(name) for line in records], gaps=True) for name in (EPISODES, *names)}
         totals = int(last["iteration"]), int(last["episodes"]), int(last["timesteps"]), float(last["seconds"])
         best = max((line["eval_mean"] for line in evaluations), default=None)
-        reason = run.stop.reason(*totals, best)
+        goal = (best, None) if run.config.protocol == "paper" else confirmed(last)
+        reason = run.stop.reason(*totals, *goal)
         return _of_config(
             run.config, _columns(columns), telemetry, versions=run.versions, machine=run.machine,
             status=status or ("finished" if reason else "unfinished"), iterations=totals[0], episodes=totals[1],

@@ -48,6 +48,8 @@ def scalars(record: Record, speed: float | None) -> dict[str, float]:
         summary = record.evaluation.summary()
         values |= {f"eval/{name}_reward": summary[name] for name in ("mean", "std", "min", "max")}
         values["eval/mean_ep_length"] = float(record.evaluation.steps.mean())
+    if record.confirmation:
+        values["eval/confirmed_mean_reward"] = record.best_known_mean
     values |= {f"measure/{name}": value for name, value in record.measures.items()}
     return {tag: float(value) for tag, value in values.items() if value is not None and math.isfinite(value)}
 

@@ -29,6 +29,7 @@ class Stream(IntEnum):
     EVALUATION = 2  # the same for evaluations within a run
     TEST = 3  # the same for evaluations of a saved policy
     TABLE = 4  # the shared noise table
+    CONFIRMATION = 5  # initial states and transitions of the rollouts that confirm an evaluation
 
 
 class Key(NamedTuple):

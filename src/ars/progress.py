@@ -50,6 +50,15 @@ def spread(evaluation: Evaluation | None) -> tuple[str, str]:
     return f" ± {summary['std']:.1f}", f"min {summary['min']:z.1f}"
 
 
+def verdict(record: Record, stop: Stop) -> str:
+    """The result of a confirmation as text of about 40 characters; empty without one."""
+    if record.confirmation is None:
+        return ""
+    mean, rollouts = record.best_known_mean, f"{record.confirmation.steps.size} rollouts"
+    text = "no finite reward" if mean is None else f"mean {mean:z.1f}"
+    return f"confirmed by {rollouts}: {text}" if stop.is_goal(mean) else f"not confirmed, {rollouts}: {text}"
+
+
 class Display(Observer, Protocol):
     """An observer that also hears of the phases of a training, and of compilation."""
 
@@ -93,7 +102,8 @@ class _Lines(_Quiet):
         self._first_length = self._first_length or record.length_mean
         now = time.monotonic()
         pause = SECONDS_WITHOUT_LINES if record.evaluation is None else SECONDS_BETWEEN_LINES
-        first = record.evaluation is not None and not self._evaluated
+        judged = verdict(record, self._stop)
+        first = record.evaluation is not None and (not self._evaluated or bool(judged))
         if not first and now - self._printed_at < pause:
             return
         self._evaluated = self._evaluated or first
@@ -104,6 +114,7 @@ class _Lines(_Quiet):
         parts = [
             f"iteration {record.iteration}",
             reward,
+            *([judged] if judged else []),
             f"length {length_text(record.length_mean, self._first_length)}",
             f"{record.episodes} episodes",
             f"{record.timesteps} timesteps",
@@ -124,7 +135,7 @@ class _Live(_Quiet):
         self._config, self._stop, self._speed = config, stop, SpeedMeter()
         self._rewards: deque[float] = deque(maxlen=WIDTH)  # a run may last for weeks
         self._best = -math.inf
-        self._spread = "", ""
+        self._spread, self._verdict = ("", ""), ""
         self._first_length = 0.0
         self._phase, self._compiles = "", False
         self._latest: tuple[Record | None, float | None, float, float] = None, None, seconds, time.monotonic()
@@ -138,8 +149,8 @@ class _Live(_Quiet):
     def record(self, record: Record) -> None:
         if record.eval_mean is not None:
             self._rewards.append(record.eval_mean)
-            self._best = max(self._best, record.eval_mean)
-            self._spread = spread(record.evaluation)
+            self._best = max(self._best, -math.inf if record.best_known_mean is None else record.best_known_mean)
+            self._spread, self._verdict = spread(record.evaluation), verdict(record, self._stop)
         self._first_length = self._first_length or record.length_mean
         self._latest = record, self._speed.add(record), record.seconds, time.monotonic()
 
@@ -171,6 +182,8 @@ class _Live(_Quiet):
         )
         if record and record.dropped:
             table.add_row(f"{record.dropped} directions dropped")
+        if self._verdict:
+            table.add_row(self._verdict)
         for name, value in record.measures.items() if record else ():
             table.add_row(f"{name} {value:z.4g}")
         if len(self._rewards) > 1:

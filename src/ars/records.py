@@ -6,7 +6,7 @@ A record is one line of records.jsonl; only `parse_line` reads it, and `parse_li
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,21 @@ CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # everything else in a re
 SHARED = (
     *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped",
     "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
+    "confirm_mean", "confirm_std", "confirm_min", "confirm_max", "confirm_episodes", "confirm_dropped",
 )  # fmt: skip
-WHOLE = (*COUNTS, "dropped", "wire_bytes_out", "wire_bytes_in", "eval_episodes", "eval_dropped")
+WHOLE = (*COUNTS, "dropped", "wire_bytes_out", "wire_bytes_in", "eval_episodes", "eval_dropped", "confirm_episodes",
+         "confirm_dropped")  # fmt: skip
+
+
+class Evaluations(NamedTuple):
+    """What the evaluations of a run have cost so far, by which the frugal protocol decides when the next one is due."""
+
+    timesteps: int = 0  # of all evaluations that were due
+    latest: int = 0  # timesteps of the latest
+    j: int = 0  # iterations before the latest
+
+
+NO_EVALUATIONS = Evaluations()
 
 
 @dataclass(frozen=True)
@@ -38,10 +51,12 @@ class State:
     """The state after j iterations: all that the next one depends on, besides the configuration."""
 
     j: int
-    params: Params  # of the search; "M" is what is evaluated
+    params: Params  # of the search; "M" is what is evaluated, unless there is an average
     moments: Moments
     episodes: int = 0
     timesteps: int = 0
+    evaluations: Evaluations = NO_EVALUATIONS  # by the frugal protocol
+    average: FloatArray | None = None  # of M over the iterations so far, if it is asked for
 
     def __repr__(self) -> str:
         p, n = self.M.shape
@@ -56,10 +71,10 @@ class State:
         return self.params["M"]
 
     def policy(self, *, normalised: bool, task: dict[str, Any]) -> LinearPolicy:
-        """M_j with mu_j and Sigma_j, or with 0 and 1: the policy that is evaluated and saved."""
+        """M_j or its average with mu_j and Sigma_j, or with 0 and 1: the policy that is evaluated and saved."""
         n = self.M.shape[1]
         mu, sigma = self.moments.freeze() if normalised else (np.zeros(n), np.ones(n))
-        return LinearPolicy(self.M, mu, sigma, task)
+        return LinearPolicy(self.M if self.average is None else self.average, mu, sigma, task)
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,7 @@ class Record:
     measures: Mapping[str, float] = field(default_factory=dict)  # of the task: relative_cost for LQR
     wire_bytes_out: int | None = None  # sent for the training rollouts, if the executor uses a network
     wire_bytes_in: int | None = None  # received
+    confirmation: Evaluation | None = None  # of the same policy, where the evaluation seemed to reach `until`
 
     def __repr__(self) -> str:
         """One line: Record(iteration 20, reward 1570 ± 12.5 over 100 episodes, 320 episodes, …)."""
@@ -123,6 +139,11 @@ class Record:
         """The mean reward of the evaluation; None if there is none, or if none of its rollouts was finite."""
         return self.evaluation.summary()["mean"] if self.evaluation else None
 
+    @property
+    def best_known_mean(self) -> float | None:
+        """The mean reward of the confirmation, if there is one, or else of the evaluation."""
+        return self.confirmation.summary()["mean"] if self.confirmation else self.eval_mean
+
     def __getattr__(self, name: str) -> float:
         """Telemetry and measures by name: record.sigma_R."""
         if name not in ("telemetry", "measures") and not name.startswith("_"):
@@ -134,14 +155,16 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """The line of records.jsonl."""
         optional = ("wire_bytes_out", "wire_bytes_in")
-        line = {name: getattr(self, name) for name in SHARED if not name.startswith("eval_") or name in CLOCKS}
+        evaluated = ("eval_", "confirm_")
+        line = {name: getattr(self, name) for name in SHARED if not name.startswith(evaluated) or name in CLOCKS}
         line = {name: value for name, value in line.items() if name not in optional or value is not None}
         line |= {name: round(line[name], 6) for name in CLOCKS}
         line |= {**self.telemetry, **self.measures}
-        if self.evaluation:
-            summary = self.evaluation.summary()
-            line |= {f"eval_{name}": summary[name] for name in ("mean", "std", "min", "max", "episodes")}
-            line["eval_dropped"] = self.evaluation.dropped
+        for prefix, evaluation in (("eval", self.evaluation), ("confirm", self.confirmation)):
+            if evaluation:
+                summary = evaluation.summary()
+                line |= {f"{prefix}_{name}": summary[name] for name in ("mean", "std", "min", "max", "episodes")}
+                line[f"{prefix}_dropped"] = evaluation.dropped
         return {name: value if _is_json(value) else None for name, value in line.items()}
 
 
@@ -159,6 +182,12 @@ class Observer(Protocol):
 def _is_json(value: Any) -> bool:
     """False for infinity, which JSON lacks: the cost of a controller that does not stabilise is written as null."""
     return not isinstance(value, float) or math.isfinite(value)
+
+
+def best_known(line: Mapping[str, Any], what: str = "mean") -> Any:
+    """`mean`, `std`, `min` or `max` of a line's confirmation, if it has one, or else of its evaluation; None without
+    either, or if none of the rollouts was finite."""
+    return line.get(f"confirm_{what}" if "confirm_mean" in line else f"eval_{what}")
 
 
 def parse_line(line: str) -> dict[str, Any]:

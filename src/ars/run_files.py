@@ -8,7 +8,7 @@ from typing import Any
 from ars.errors import FileError
 from ars.files import is_file, read_bytes
 from ars.policy import LinearPolicy
-from ars.records import LONGEST_LINE, parse_line, parse_lines
+from ars.records import LONGEST_LINE, best_known, parse_line, parse_lines
 from ars.runs import Run, SavedConfig, read_config
 
 
@@ -69,7 +69,7 @@ def _check_best(path: Path, policy: LinearPolicy, records: list[dict[str, Any]])
     iteration, mean = policy.task.get("iteration"), policy.task.get("eval_mean")
     if type(iteration) is not int or mean is None:  # not written by a run
         return
-    if not 1 <= iteration <= len(records) or records[iteration - 1].get("eval_mean") != mean:
+    if not 1 <= iteration <= len(records) or best_known(records[iteration - 1]) != mean:
         raise FileError(f"{path} is from another run than its records.jsonl, which has no such evaluation.")
 
 

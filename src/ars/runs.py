@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +38,23 @@ from ars.files import (
 from ars.moments import Moments
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
-from ars.records import LARGEST_COUNT, LONGEST_LINE, Record, State, parse_line, parse_lines, policy_task
+from ars.records import (
+    LARGEST_COUNT,
+    LONGEST_LINE,
+    NO_EVALUATIONS,
+    Evaluations,
+    Record,
+    State,
+    parse_line,
+    parse_lines,
+    policy_task,
+)
 from ars.searches import SEARCHES
 from ars.stopping import Stop
 from ars.tasks.user_code import needs_object, task_flag
 from ars.versions import machine, versions
+
+FloatArray = NDArray[np.float64]
 
 FORMAT = 2  # of config.json and checkpoint.npz; format 1 is read, and converted when a run is resumed
 SECONDS_BETWEEN_CHECKPOINTS = 0.5  # a kill loses at most this or the current iteration, whichever is longer
@@ -53,12 +66,13 @@ PARAM = "param."  # prefix of the names of the search's arrays in checkpoint.npz
 CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
               "best_mean", "best_M", "best_mu", "best_sigma")  # fmt: skip
 HASHES = ("run", "records_size", "records_sha256")  # since format 2
+EVALUATIONS, AVERAGE = "evaluations", "average"  # only of the frugal protocol, and with an average
 MOST_SESSIONS = 1000  # kept in config.json
 
 
 @dataclass(frozen=True)
 class Best:
-    """The policy of the best evaluation so far."""
+    """The policy of the best evaluation so far; the mean is that of its confirmation, if it has one."""
 
     iteration: int
     mean: float
@@ -185,7 +199,7 @@ class Run:
     def append(self, record: Record) -> None:
         """Append an iteration; it is safe once the next checkpoint is written, at most half a second later."""
         line = json.dumps(record.to_dict(), allow_nan=False)
-        mean, best = record.eval_mean, self.best
+        mean, best = record.best_known_mean, self.best
         if mean is not None and (best is None or mean > best.mean):
             best = Best(record.iteration, mean, record.policy)
         self._write_line(line)
@@ -212,6 +226,13 @@ class Run:
         """The policy of the last iteration: exactly the one that was evaluated, if it was."""
         return self.state.policy(normalised=self.config.normalise, task=policy_task(self.definition))
 
+    def goal_mean(self) -> tuple[float | None, int | None]:
+        """What `until` is compared with: the mean of the best evaluation or, by the frugal protocol, that of the last
+        iteration's confirmation with its number of rollouts."""
+        if self.config.protocol == "paper":
+            return self.best.mean if self.best else None, None
+        return confirmed(parse_line(self._last_line) if self._last_line else {})
+
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
     def save(self) -> None:
@@ -230,6 +251,7 @@ class Run:
                 "run": np.array(self._identity),
                 "j": np.array(state.j),
                 **{f"{PARAM}{name}": array for name, array in state.params.items()},
+                **self._extra(),
                 "count": state.moments.count,
                 "mean": state.moments.mean,
                 "m2": state.moments.m2,
@@ -249,6 +271,15 @@ class Run:
         self._write_policies()
         self._saved_at, self._saved_j = time.monotonic(), state.j
 
+    def _extra(self) -> dict[str, NDArray[Any]]:
+        """Arrays that only some configurations have."""
+        state, extra = self.state, dict[str, NDArray[Any]]()
+        if self.config.protocol == "frugal":
+            extra[EVALUATIONS] = np.array(state.evaluations, dtype=np.int64)
+        if self.config.average:
+            extra[AVERAGE] = state.M if state.average is None else state.average
+        return extra
+
     def _write_policies(self) -> None:
         self.policy().save(self.path / "policy.npz")
         if self.best and self._saved_best != self.best.iteration:
@@ -265,7 +296,7 @@ class Run:
         path = self.path / "checkpoint.npz"
         try:
             params = [f"{PARAM}{name}" for name in self.state.params]
-            arrays = read_npz(path, (*CHECKPOINT, "M"), (*CHECKPOINT, *HASHES, *params))
+            arrays = read_npz(path, (*CHECKPOINT, "M"), (*CHECKPOINT, *HASHES, *params, *self._extra()))
             version = _single(arrays, "format", "iu")
             if version not in (1, FORMAT):
                 raise ValueError(f"format {version} is unknown to this version of ars, which reads {FORMAT} and 1")
@@ -302,7 +333,7 @@ class Run:
             raise ValueError("variances are finite and not negative")
         check_policy_arrays(path, params["M"], mean, np.ones(n))
         moments = Moments(np.asarray(count, dtype=np.int64), mean, m2)
-        self.state = State(j, params, moments, episodes, timesteps)
+        self.state = State(j, params, moments, episodes, timesteps, *self._take_extra(path, arrays, j))
         self.seconds = _single(arrays, "seconds", "f")
         if not (np.isfinite(self.seconds) and self.seconds >= 0):
             raise ValueError(f"seconds = {self.seconds}")
@@ -315,6 +346,19 @@ class Run:
             if best[0].shape != (p, n) or not np.isfinite(best_mean):
                 raise ValueError(f"best_M {best[0].shape} or best_mean {best_mean} does not fit this run")
             self.best = Best(best_iteration, best_mean, LinearPolicy(*best))
+
+    def _take_extra(self, path: Path, arrays: dict[str, NDArray[Any]], j: int) -> tuple[Evaluations, FloatArray | None]:
+        """What `_extra` wrote; nothing before format 2."""
+        evaluations, average = NO_EVALUATIONS, arrays.get(AVERAGE)
+        if (given := arrays.get(EVALUATIONS)) is not None:
+            if given.shape != (len(evaluations),) or given.dtype != np.int64 or given.min() < 0 or given[2] > j:
+                raise ValueError("its evaluations are impossible for this run")
+            evaluations = Evaluations(*given.tolist())
+        if average is not None:
+            if average.shape != self.state.M.shape:
+                raise ValueError(f"average {average.shape} does not fit M {self.state.M.shape}")
+            check_policy_arrays(path, average, arrays["mean"], np.ones(self.definition["n"]))
+        return evaluations, average
 
     def _check_last_line(self) -> None:
         """Check the record of iteration j, which the checkpoint holds too."""
@@ -450,6 +494,11 @@ class SavedConfig:
     stop: Stop
     sessions: list[dict[str, Any]]
     notes: list[str]
+
+
+def confirmed(line: Mapping[str, Any]) -> tuple[float | None, int | None]:
+    """The mean reward of a record's confirmation, and its number of rollouts."""
+    return line.get("confirm_mean"), line.get("confirm_episodes")
 
 
 def run_identity(config: Config, definition: dict[str, Any]) -> str:

@@ -4,9 +4,10 @@
 """
 
 import itertools
+import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from ars.settings import LARGEST_SEED, own_fields, whole_number
 from ars.stopping import Stop
 from ars.tasks import TaskFactory, TaskLike, factory, measure_of
 from ars.tasks.user_code import confirmed, name_of
-from ars.training import evaluated, evaluation_batch, iterate
+from ars.training import CONFIRMATION, confirmation_batch, evaluated, evaluation_batch, iterate, state_evaluation
 from ars.warm_start import WarmStart, warm_start_of
 from ars.workers import end_if_importing_main
 
@@ -46,12 +47,12 @@ class Session:
     run: Run | None
     measure: Callable[[LinearPolicy], dict[str, float]] | None
     seconds: float = 0.0  # that the run has already taken
-    best_mean: float | None = None  # of its evaluations so far
+    goal_mean: tuple[float | None, int | None] = None, None  # so far: Run.goal_mean
 
     def already(self) -> str:
         """Why there is nothing left to do; empty if there is something."""
         state = self.state
-        return self.stop.reason(state.j, state.episodes, state.timesteps, self.seconds, self.best_mean)
+        return self.stop.reason(state.j, state.episodes, state.timesteps, self.seconds, *self.goal_mean)
 
     def records(self, phase: Callable[[str], None] = lambda _: None) -> Generator[Record, None, None]:
         """Iterate until a stopping rule applies, and write the run folder; `phase` is told what begins."""
@@ -67,11 +68,31 @@ class Session:
                 self.config, self.state, self.executor, self.definition, measure=self.measure, seconds=self.seconds,
                 phase=phase,
             ):  # fmt: skip
+                if self.config.protocol == "frugal":
+                    record = self._judge(record, phase)
                 if self.run:
                     self.run.append(record)
                 yield record
                 if self.stop.reached(record):
                     return
+
+    def _judge(self, record: Record, phase: Callable[[str], None]) -> Record:
+        """Evaluate the last policy of a run that would end without any evaluation, and confirm an evaluation that seems
+        to reach `until`. Neither enters the state: stopping rules do not affect a run's bits."""
+        config, state, H, before = self.config, record.state, self.definition["H"], record.evaluation
+        began = time.monotonic()
+        if config.eval_every and not state.evaluations.j and self.stop.reached(record):
+            phase(f"evaluating, {config.eval_episodes} rollouts")
+            rollouts = self.executor.run(state_evaluation(config, state, H, record.policy))
+            record = replace(record, evaluation=evaluated(rollouts))
+        if self.stop.is_goal(record.eval_mean):
+            phase(f"confirming, {CONFIRMATION} rollouts")
+            rollouts = self.executor.run(confirmation_batch(config, state, H, record.policy))
+            record = replace(record, confirmation=evaluated(rollouts))
+        if record.evaluation is before and record.confirmation is None:
+            return record
+        took = time.monotonic() - began
+        return replace(record, seconds=record.seconds + took, eval_seconds=record.eval_seconds + took)
 
 
 def new_session(
@@ -165,9 +186,17 @@ def resume_session(
         if stop:
             run.set_stop(stop)
         on_failure.pop_all()
-    best = run.best.mean if run.best else None
     return Session(
-        run.config, run.definition, run.stop, run.state, executor, close, run, measure_of(made), run.seconds, best
+        run.config,
+        run.definition,
+        run.stop,
+        run.state,
+        executor,
+        close,
+        run,
+        measure_of(made),
+        run.seconds,
+        run.goal_mean(),
     )
 
 
@@ -185,8 +214,10 @@ def train(
     H: int | None = None,
     shift: float | None = None,
     seed: int = 0,
+    protocol: str | None = None,
     eval_every: int | None = None,
     eval_episodes: int | None = None,
+    average: int | None = None,
     noise: str | None = None,
     table_size: int | None = None,
     stats_every: int | None = None,
@@ -209,7 +240,7 @@ def train(
     `task` is a task's name, a gymnasium.Env class, a function without arguments that returns an environment, or the
     description of a robot. The task's preset supplies every setting that is not given (docs/algorithm.md explains
     them); `others` are settings of a search other than ARS. Training ends at the first of `iterations`, `episodes`,
-    `timesteps`, `minutes` and `until` (the mean reward of an evaluation), and never without them. With `out`, a run
+    `timesteps`, `minutes` and `until` (the mean reward of a policy), and never without them. With `out`, a run
     folder is written that `resume` can continue.
 
     `workers` are threads or, for environments in Python, processes; by default all cores (docs/library.md has the

@@ -37,9 +37,19 @@ class Stop:
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
-    def reason(self, iterations: int, episodes: int, timesteps: int, seconds: float, eval_mean: float | None) -> str:
-        """Why to stop now; empty if not yet."""
-        if self.until is not None and eval_mean is not None and eval_mean >= self.until:
+    def is_goal(self, mean: float | None) -> bool:
+        """Whether a mean reward is that of `until`, or more."""
+        return self.until is not None and mean is not None and mean >= self.until
+
+    def reason(
+        self, iterations: int, episodes: int, timesteps: int, seconds: float, eval_mean: float | None,
+        confirmed_by: int | None = None,
+    ) -> str:  # fmt: skip
+        """Why to stop now; empty if not yet. `confirmed_by` is the number of rollouts of which `eval_mean` is the mean,
+        if they confirmed an evaluation."""
+        if self.is_goal(eval_mean):
+            if confirmed_by:
+                return f"the goal of {self.until:g} is confirmed by {confirmed_by} rollouts: mean {eval_mean:.1f}"
             return f"an evaluation reached {eval_mean:.1f}, the goal was {self.until:g}"
         for name, value in (("iterations", iterations), ("episodes", episodes), ("timesteps", timesteps)):
             limit = getattr(self, name)
@@ -51,7 +61,10 @@ class Stop:
 
     def reached(self, record: Record) -> str:
         """The same, for a record."""
-        return self.reason(record.iteration, record.episodes, record.timesteps, record.seconds, record.eval_mean)
+        confirmed_by = None if record.confirmation is None else record.confirmation.steps.size
+        return self.reason(
+            record.iteration, record.episodes, record.timesteps, record.seconds, record.best_known_mean, confirmed_by
+        )
 
     def seconds_left(self, record: Record) -> float | None:
         """An estimate from the speed so far; None if no rule allows one (rewards cannot be predicted)."""

@@ -6,25 +6,33 @@
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ars.config import Config
 from ars.errors import DivergedError, SearchError
 from ars.executors import Batch, Executor, Rollouts
 from ars.noise import Directions, Stream
 from ars.policy import LinearPolicy
-from ars.records import SHARED, Evaluation, Record, State, policy_task
+from ars.records import SHARED, Evaluation, Evaluations, Record, State, policy_task
 from ars.searches import Telemetry, next_params, next_size, search_settings
 from ars.settings import own_fields
+
+FloatArray = NDArray[np.float64]
+
+FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the frugal protocol
+CONFIRMATION = 100  # rollouts
 
 
 def training_batch(config: Config, state: State) -> Batch:
     """The rollouts of an iteration.  # Alg. 2, line 5"""
     search = config.search
     return Batch(
-        policy=state.policy(normalised=config.normalise, task={}), search=search, params=state.params,
+        policy=replace(state, average=None).policy(normalised=config.normalise, task={}), search=search,
+        params=state.params,
         size=next_size(search, state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
         H=config.H, shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
         table_size=config.table_size,
@@ -50,11 +58,22 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Tel
     if taken := set(SHARED) & telemetry.keys():
         raise SearchError(f"{config.label} reports {min(taken)}, which is a column that all records have.")
     moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8
-    numbers = *params.values(), moments.mean, moments.m2
+    average = next_average(config, state, params["M"])
+    numbers = *params.values(), moments.mean, moments.m2, *(() if average is None else (average,))
     if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
         raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
     episodes, timesteps = state.episodes + rollouts.steps.size, state.timesteps + int(rollouts.steps.sum())
-    return State(state.j + 1, params, moments, episodes, timesteps), telemetry
+    return State(state.j + 1, params, moments, episodes, timesteps, state.evaluations, average), telemetry
+
+
+def next_average(config: Config, state: State, M: FloatArray) -> FloatArray | None:
+    """The average of M_1 … M_{j+1}: a plain mean at first, then exponential with a time constant of K iterations."""
+    weight = min(state.j + 1, config.average)
+    if weight <= 1 or state.average is None:
+        return M if weight else None
+    with np.errstate(over="ignore"):  # the caller checks for infinity
+        average: FloatArray = state.average + (M - state.average) / weight
+    return average
 
 
 def _advice(config: Config) -> str:
@@ -71,9 +90,25 @@ def evaluated(rollouts: Rollouts) -> Evaluation:
     return Evaluation(rewards[there], rollouts.steps[:, 0], int((~there).sum()))
 
 
-def is_evaluated(config: Config, j: int) -> bool:
-    """Whether the policy after j iterations is evaluated."""
-    return bool(config.eval_every) and j % config.eval_every == 0
+def is_due(config: Config, state: State, rollouts: Rollouts) -> bool:
+    """Whether the policy of this state, the result of these training rollouts, is evaluated."""
+    if not config.eval_every:
+        return False
+    if config.protocol == "paper":
+        return state.j % config.eval_every == 0
+    spent = state.evaluations
+    if state.j - spent.j < config.eval_every:
+        return False
+    predicted = max(config.eval_episodes * float(rollouts.steps.mean()), spent.latest)
+    return FRUGAL * (spent.timesteps + predicted) <= state.timesteps
+
+
+def count_evaluation(config: Config, state: State, evaluation: Evaluation) -> State:
+    """The state after an evaluation that was due. The paper's protocol does not depend on what evaluations cost."""
+    if config.protocol == "paper":
+        return state
+    cost = int(evaluation.steps.sum())
+    return replace(state, evaluations=Evaluations(state.evaluations.timesteps + cost, cost, state.j))
 
 
 def state_evaluation(config: Config, state: State, H: int, policy: LinearPolicy) -> Batch:
@@ -81,6 +116,11 @@ def state_evaluation(config: Config, state: State, H: int, policy: LinearPolicy)
     return evaluation_batch(
         policy, episodes=config.eval_episodes, H=H, seed=config.seed, j=state.j, stream=Stream.EVALUATION
     )
+
+
+def confirmation_batch(config: Config, state: State, H: int, policy: LinearPolicy) -> Batch:
+    """More rollouts of a policy whose evaluation seems to reach a goal, from a random stream of their own."""
+    return evaluation_batch(policy, episodes=CONFIRMATION, H=H, seed=config.seed, j=state.j, stream=Stream.CONFIRMATION)
 
 
 def make_record(
@@ -124,9 +164,10 @@ def iterate(
         trained = clock()
         policy = state.policy(normalised=config.normalise, task=policy_task(definition))
         evaluation = None
-        if is_evaluated(config, state.j):
+        if is_due(config, state, rollouts):
             phase(f"evaluating, {config.eval_episodes} rollouts")
             evaluation = evaluated(executor.run(state_evaluation(config, state, definition["H"], policy)))
+            state = count_evaluation(config, state, evaluation)
         now = clock()
         yield make_record(
             config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation,

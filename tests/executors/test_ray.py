@@ -289,7 +289,8 @@ def lines_of(run: Path) -> list[dict[str, Any]]:
     return []
 
 
-SETTINGS = ("--N", "6", "--alpha", "0.1", "--nu", "0.3", "--eval-every", "4", "--eval-episodes", "3", "--seed", "5")
+SETTINGS = ("--N", "6", "--alpha", "0.1", "--nu", "0.3", "--protocol", "paper", "--eval-every", "4",
+            "--eval-episodes", "3", "--seed", "5")  # fmt: skip
 
 
 def test_a_killed_driver_is_resumed_to_the_same_bits(cluster: Any, tmp_path: Path) -> None:
@@ -330,7 +331,8 @@ def test_all_nodes_gone_is_a_sentence_and_the_run_goes_on_without_them(cluster: 
     done = len(lines_of(run))
     again = ("resume", str(run), "--task", name, "--iterations", str(done + 3), "--quiet")
     finish(command(*again, "--workers", "1", cwd=tmp_path))
-    whole = list(ars.train(name, N=6, alpha=0.1, nu=0.3, eval_every=4, eval_episodes=3, seed=5, iterations=done + 3))
+    settings = {"N": 6, "alpha": 0.1, "nu": 0.3, "protocol": "paper", "eval_every": 4, "eval_episodes": 3, "seed": 5}
+    whole = list(ars.train(name, iterations=done + 3, **settings))  # type: ignore[arg-type]
     assert ars.LinearPolicy.load(run / "policy.npz").M.tobytes() == whole[-1].policy.M.tobytes()
 
 

@@ -57,7 +57,9 @@ def config_of(curve: Curve) -> Config:
     own = {f.name for f in own_fields(search_class(curve.learner))}
     block = {name: value for name, value in curve.settings.items() if name in own}
     shared = {name: value for name, value in curve.settings.items() if name not in own}
-    return Config(task=curve.task, seed=curve.seed, search=make_search(curve.learner, block), **shared)
+    return Config(
+        protocol="paper", task=curve.task, seed=curve.seed, search=make_search(curve.learner, block), **shared
+    )
 
 
 def test_the_index_lists_every_artefact() -> None:

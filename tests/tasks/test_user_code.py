@@ -53,7 +53,20 @@ def ars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def train(ars: Command) -> str:
-    settings = ("--N", "1", "--H", "5", "--eval-every", "1", "--eval-episodes", "1", "--workers", "1")
+    settings = (
+        "--N",
+        "1",
+        "--H",
+        "5",
+        "--protocol",
+        "paper",
+        "--eval-every",
+        "1",
+        "--eval-episodes",
+        "1",
+        "--workers",
+        "1",
+    )
     return ars("train", NAME, "--iterations", "1", "--out", "run", *settings)
 
 

@@ -123,7 +123,9 @@ def test_rewards_beyond_all_measure_are_a_sentence(tmp_path: Path, misbehave: Pa
 
 def test_an_episode_that_never_ends_is_cut(tmp_path: Path) -> None:
     """At H, which is 1000 where nobody names one."""
-    records = list(begin("NeverEnds", tmp_path / "run", iterations=1, N=1, b=1, eval_every=1, eval_episodes=1))
+    records = list(
+        begin("NeverEnds", tmp_path / "run", iterations=1, N=1, b=1, eval_every=1, eval_episodes=1, protocol="paper")
+    )
     assert records[0].timesteps == 2000
     assert records[0].evaluation.steps.tolist() == [1000]
 

@@ -18,7 +18,8 @@ ARS = str(Path(sys.executable).with_name("ars"))
 TESTS = str(Path(__file__).parent.parent)
 DRIFT = "small_envs:Drift"
 SETTINGS: dict[str, Any] = {
-    "variant": "V2-t", "alpha": 0.1, "nu": 0.3, "N": 4, "b": 2, "seed": 5, "eval_every": 3, "eval_episodes": 3,
+    "variant": "V2-t", "alpha": 0.1, "nu": 0.3, "N": 4, "b": 2, "seed": 5, "protocol": "paper",
+    "eval_every": 3, "eval_episodes": 3,
 }  # fmt: skip
 EAGER = "from ars import cli, runs; runs.SECONDS_BETWEEN_CHECKPOINTS = 0.0; cli.main()"  # hardly does but write
 CHANGING = (*CLOCKS, "wire_bytes_out", "wire_bytes_in")  # all else of a record is a function of the configuration

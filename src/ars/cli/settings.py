@@ -15,7 +15,9 @@ from ars.searches import DEFAULT, SEARCHES, search_class
 from ars.searches.ars import VARIANTS
 from ars.settings import own_fields
 
-GROUPS = {"H": PAPER, "shift": PAPER, "normalise": PAPER, "eval_every": EVALUATION, "eval_episodes": EVALUATION}
+GROUPS = {"H": PAPER, "shift": PAPER, "normalise": PAPER} | dict.fromkeys(
+    ("protocol", "eval_every", "eval_episodes", "average"), EVALUATION
+)
 
 
 def _flag(f: Field[Any], group: Group, help: str) -> tuple[str, Any, Any]:
@@ -30,7 +32,7 @@ def _flag(f: Field[Any], group: Group, help: str) -> tuple[str, Any, Any]:
 def _shared_flags() -> list[tuple[str, Any, Any]]:
     flags = []
     for f in own_fields(Config):
-        known = f.default is not MISSING and f.name not in ("normalise", "table_size")
+        known = f.default not in (MISSING, None) and f.name not in ("normalise", "table_size")
         default = f" [default: {f.default}]" if known else ""
         flags.append(_flag(f, GROUPS.get(f.name, OTHER), f.metadata["help"] + default))
     return flags

@@ -14,6 +14,7 @@ from ars.noise import Stream
 from ars.policy import LinearPolicy
 from ars.presets import robot_of
 from ars.tasks import make
+from ars.training import FRUGAL
 from ars.workers import run_many
 
 SECONDS = 0.3  # of measurement per task
@@ -48,7 +49,10 @@ def costs(specs: Iterable[RunSpec]) -> dict[RunSpec, float]:
         episodes = min(cap for cap in caps if cap is not None)
         iterations = -(-episodes // first_episodes(config))
         evaluations = iterations // config.eval_every if config.eval_every else 0
-        seconds[spec] = (episodes + evaluations * config.eval_episodes) * speeds[spec.task]
+        evaluating: float = evaluations * config.eval_episodes
+        if config.protocol == "frugal":
+            evaluating = min(evaluating, episodes / FRUGAL)
+        seconds[spec] = (episodes + evaluating) * speeds[spec.task]
     return seconds
 
 

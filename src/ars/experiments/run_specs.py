@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from ars.config import Config, shared_settings
+from ars.config import PROTOCOLS, Config, shared_settings
 from ars.curves import Curve, by_identity, curve_settings, fullest, identity
 from ars.files import safe_name
 from ars.presets import make_config, paper_robot, threshold
@@ -24,7 +24,7 @@ CAPS = {
     "Ant": 40_000,
     "Humanoid": 300_000,
 }
-EVAL_EVERY, EVAL_EPISODES = 10, 100  # the paper's protocol
+EVAL_EPISODES = PROTOCOLS["paper"][1]
 FEW_EVAL_EPISODES = 10  # for many seeds or grid points, where 100 would cost more than training
 
 
@@ -32,8 +32,10 @@ def run_name(config: Config, also: Iterable[str] = ()) -> str:
     """The name of a run's folder and curve file; `also` are shared settings that belong to the name."""
     values = [f"{f.name}{getattr(config.search, f.name)!r}" for f in own_fields(config.search) if f.metadata["named"]]
     values += [f"{name}{getattr(config, name)!r}" for name in also]
-    few = "" if config.eval_episodes == EVAL_EPISODES else f"-eval{config.eval_episodes}"
-    return f"{safe_name(config.task)}-{config.label}-{'-'.join(values)}-seed{config.seed}{few}"
+    values += [f"average{config.average}"] if config.average and "average" not in also else []
+    protocol = "" if config.protocol == "paper" else f"-{config.protocol}"
+    few = "" if config.eval_episodes == PROTOCOLS[config.protocol][1] else f"-eval{config.eval_episodes}"
+    return f"{safe_name(config.task)}-{config.label}-{'-'.join(values)}-seed{config.seed}{protocol}{few}"
 
 
 @dataclass(frozen=True)
@@ -88,26 +90,28 @@ class RunSpec:
 
     def includes(self, other: "RunSpec") -> bool:
         """Whether its curve will also be enough for the other run."""
-        if self == other or self.until is not None or _with_one_episode(self) != _with_one_episode(other):
+        if self == other or self.until is not None or _training(self) != _training(other):
             return False
         caps = zip((self.episodes, self.timesteps), (other.episodes, other.timesteps), strict=True)
         longer = all(ours is None or (theirs is not None and ours >= theirs) for ours, theirs in caps)
         return longer and self.config.eval_episodes >= other.config.eval_episodes
 
 
-def _with_one_episode(spec: RunSpec) -> Config:
-    return replace(spec.config, eval_episodes=1)
+def _training(spec: RunSpec) -> Config:
+    """What determines the training and when it is evaluated."""
+    return replace(spec.config, eval_episodes=1) if spec.config.protocol == "paper" else spec.config
 
 
 def run_spec(
     task: str, seed: int, *, variant: str | None = None, search: str | Search | None = None,
     episodes: int | None = None, until: float | None = None, **settings: Any,
 ) -> RunSpec:  # fmt: skip
-    """A run by the paper's protocol: the task's preset, overridden by `settings`, up to the task's cap."""
+    """A run by the paper's protocol, unless `settings` have another: the task's preset, overridden by these, up to the
+    task's cap."""
     H, shift, _ = task_defaults(task)
     config = make_config(
         task, search=search, variant=variant, seed=seed,
-        **{"H": H, "shift": shift, "eval_every": EVAL_EVERY, "eval_episodes": EVAL_EPISODES, **settings},
+        **{"H": H, "shift": shift, "protocol": "paper", **settings},
     )  # fmt: skip
     return RunSpec(config, CAPS[paper_robot(task)] if episodes is None else episodes, until)
 
@@ -123,8 +127,8 @@ def missing(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[RunSpec]:
     todo = [one for one in dict.fromkeys(specs) if not any(one.met_by(c) for c in there.get(one.identity, ()))]
     full: dict[Config, list[RunSpec]] = {}
     for one in todo:
-        full.setdefault(_with_one_episode(one), []).append(one)
-    return [one for one in todo if not any(other.includes(one) for other in full[_with_one_episode(one)])]
+        full.setdefault(_training(one), []).append(one)
+    return [one for one in todo if not any(other.includes(one) for other in full[_training(one)])]
 
 
 def choose_curves(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Curve]:

@@ -17,6 +17,7 @@ from ars.page.gait import film_gait
 from ars.page.html import write_page
 from ars.policy import FloatArray, LinearPolicy
 from ars.races import RaceFile
+from ars.records import best_known
 from ars.run_files import RunFiles
 from ars.searches import search_settings
 from ars.statistics import percentile
@@ -39,7 +40,8 @@ At = Callable[[str, float], None]  # what is being done, and the share of everyt
 def _settings_pairs(run: RunFiles) -> list[tuple[str, Any]]:
     """What the runs of a group have in common, as (name, value); they differ only in their seed."""
     config = run.config
-    shared = [(name, getattr(config, name)) for name in ("H", "shift", "stats_every")]
+    names = ("H", "shift", "stats_every", *(["average"] if config.average else []))
+    shared = [(name, getattr(config, name)) for name in names]
     return [("search", config.label), *search_settings(config.search).items(), *shared]
 
 
@@ -141,7 +143,7 @@ def _task(name: str, runs: list[RunFiles], shown: list[dict[str, Any]], races: l
 
 
 def _best_mean(run: RunFiles) -> float:
-    return max((r["eval_mean"] for r in run.records if r.get("eval_mean") is not None), default=-math.inf)
+    return max((best_known(r) for r in run.records if best_known(r) is not None), default=-math.inf)
 
 
 def group(settings: dict[int, list[tuple[str, Any]]]) -> list[tuple[str, list[int]]]:
@@ -183,19 +185,20 @@ def _run(run: RunFiles, name: str, most: int) -> dict[str, Any]:
 def facts(run: RunFiles) -> list[tuple[str, str]]:
     """The main facts of a run, as (what, value)."""
     last = run.records[-1] if run.records else dict.fromkeys(AXES, 0)
-    evaluated = [record for record in run.records if record.get("eval_mean") is not None]
-    best = max(evaluated, key=lambda record: record["eval_mean"], default={})
-    deviation = f" ± {_number(best['eval_std'])}" if best.get("eval_std") is not None else ""
+    evaluated = [record for record in run.records if best_known(record) is not None]
+    best: dict[str, Any] = max(evaluated, key=best_known, default={})
+    std = best_known(best, "std")
+    deviation = "" if std is None else f" ± {_number(std)}"
     lengths = [r["length_mean"] for r in run.records if r.get("length_mean") is not None]
     rows = [
         ("seed", str(run.config.seed)),
-        ("best evaluation, mean", _number(best.get("eval_mean")) + deviation),
-        ("its lowest reward", _number(best.get("eval_min"))),
+        ("best evaluation, mean", _number(best_known(best)) + deviation),
+        ("its lowest reward", _number(best_known(best, "min"))),
         ("at iteration", _number(best.get("iteration"))),
         ("episode length, change", length_text(lengths[-1], lengths[0]) if lengths else "–"),
     ]
     if (threshold := presets.threshold(run.config.task)) is not None:
-        reached = next((record for record in evaluated if record["eval_mean"] >= threshold), None)
+        reached = next((record for record in evaluated if best_known(record) >= threshold), None)
         rows += [
             ("episodes to threshold", _number(reached["episodes"]) if reached else "not reached"),
             ("time to threshold", duration(reached["seconds"]) if reached else "–"),

@@ -33,8 +33,8 @@ SEARCHES = {
     "cem": "cem:CEM",
 }
 DEFAULT = "ars"
-RESERVED = ("name", "search", "variant", "task", "start", "normalise", "H", "shift", "seed", "eval_every",
-            "eval_episodes", "noise", "table_size", "stats_every")  # fmt: skip
+RESERVED = ("name", "search", "variant", "task", "start", "normalise", "H", "shift", "seed", "protocol",
+            "eval_every", "eval_episodes", "average", "noise", "table_size", "stats_every")  # fmt: skip
 
 
 class Search(Protocol):
