@@ -11,7 +11,7 @@ from ars.settings import own_fields
 from ars.stopping import Stop
 from ars.tasks.user_code import task_flag
 
-RARE = ("noise", "table_size", "stats_every")  # omitted at their defaults, which never change
+RARE = ("noise", "table_size", "stats_every", "observe", "mirror")  # omitted at their defaults, which never change
 
 
 def train_words(config: Config, stop: Stop) -> list[str]:

@@ -1,10 +1,12 @@
 """The configuration of a run: everything that determines its bits, the seed included. The settings that all searches
 share are here; a search's own settings are one block, `search`."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ars import subset
 from ars.errors import SettingError
 from ars.searches import Search, make_search, search_name, search_settings
 from ars.searches.ars import VARIANTS
@@ -14,6 +16,7 @@ DEFAULT_TABLE_SIZE = 25_000_000  # numbers of a shared noise table: 200 MB
 LARGEST_EVALUATION = 10**6  # rollouts
 LONGEST_TASK = 1000  # letters of its name
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
+OMITTED = {"observe": subset.ALL, "mirror": False}  # left out at these values, so that identities stay the same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,10 @@ class Config:
     )
     table_size: int = setting(0, help=f"Numbers in that table; {DEFAULT_TABLE_SIZE} if not given.", least=0, most=10**9)
     stats_every: int = setting(1, help="Gather states once per this many iterations.", least=1, most=10**9)
+    observe: str = setting(
+        subset.ALL, help="Entries of the observation that the policy sees: 0-26, or names such as qpos,qvel."
+    )
+    mirror: bool = setting(False, help="Keep policies symmetric in left and right, if the robot has two sides.")
     start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
 
     def __new__(cls, **given: Any) -> "Config":
@@ -49,6 +56,11 @@ class Config:
         if not isinstance(self.task, str) or not self.task.isprintable() or len(self.task) >= LONGEST_TASK:
             raise SettingError(f"task = {shown(self.task)} is not a name.")
         check_settings(self)
+        if self.observe != subset.ALL:
+            try:
+                subset.ranges(self.observe)
+            except ValueError as error:
+                raise SettingError(f"observe: {error}.") from error
         if (self.noise == "table") != (self.table_size > 0):
             raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
         if self.stats_every > 1 and not self.normalise:
@@ -59,7 +71,13 @@ class Config:
         """The usual name of this search, such as V2-t, with "-raw" if it would be the same for normalised states."""
         label = self.search.label(self.normalise)
         raw = not self.normalise and label == self.search.label(True)
-        return f"{label}-raw" if raw else label
+        return f"{label}-raw{self._view}" if raw else f"{label}{self._view}"
+
+    @property
+    def _view(self) -> str:
+        """What its policies see, if not the whole observation, and whether they are symmetric."""
+        seen = self.observe if len(self.observe) <= 20 else hashlib.sha256(self.observe.encode()).hexdigest()[:8]
+        return ("" if self.observe == subset.ALL else f"-observe{seen}") + ("-mirror" if self.mirror else "")
 
     def __getattr__(self, name: str) -> Any:
         if name == "variant":
@@ -71,11 +89,15 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         """As JSON; the search is one block with its name."""
         shared = {f.name: getattr(self, f.name) for f in fields(self)}
+        shared = {name: value for name, value in shared.items() if OMITTED.get(name, self) != value}
         return {**shared, "search": {"name": search_name(self.search), **search_settings(self.search)}}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> "Config":
         """The inverse of to_dict; unknown and missing names are errors."""
+        if wrong := [name for name in OMITTED if name in value and value[name] == OMITTED[name]]:
+            raise SettingError(f"{wrong[0]} = {shown(value[wrong[0]])} is the default, which files leave out.")
+        value = {**OMITTED, **value}
         odd = sorted({f.name for f in fields(Config)}.symmetric_difference(value))
         if odd:
             raise SettingError(f"missing or unknown setting: {shown(odd[0])}.")

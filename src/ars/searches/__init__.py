@@ -34,7 +34,7 @@ SEARCHES = {
 }
 DEFAULT = "ars"
 RESERVED = ("name", "search", "variant", "task", "start", "normalise", "H", "shift", "seed", "eval_every",
-            "eval_episodes", "noise", "table_size", "stats_every")  # fmt: skip
+            "eval_episodes", "noise", "table_size", "stats_every", "observe", "mirror")  # fmt: skip
 
 
 class Search(Protocol):
