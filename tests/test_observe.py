@@ -138,7 +138,8 @@ def test_files_that_contradict_themselves_are_damaged(tmp_path: Path) -> None:
     good = json.loads(config.read_text())
     for part, name, value in (
         ("config", "observe", "0"), ("config", "observe", "1,0"), ("task", "observe", "1-2"),
-        ("config", "mirror", True), ("task", "n", 3), ("config", "observe", 7), ("config", "observe", "all"), ("task", "mirror", {}),
+        ("config", "mirror", True), ("task", "n", 3), ("config", "observe", 7), ("config", "observe", "all"),
+        ("task", "mirror", {}),
     ):  # fmt: skip
         config.write_text(json.dumps({**good, part: {**good[part], name: value}}))
         with pytest.raises(FileError, match="is damaged"):

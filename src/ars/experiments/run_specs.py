@@ -92,7 +92,7 @@ def run_spec(
 ) -> RunSpec:  # fmt: skip
     """A run by the paper's protocol: the task's preset, overridden by `settings`, up to the task's cap."""
     H, shift, _ = task_defaults(task)
-    if settings.get("observe") is not None:
+    if isinstance(settings.get("observe"), str):
         settings["observe"] = resolved(task, settings["observe"])
     config = make_config(
         task, search=search, variant=variant, seed=seed,

@@ -90,7 +90,7 @@ class TaskFactory:
 def factory(task: TaskLike, *, observe: str | None = None, mirror: bool | None = None) -> TaskFactory:
     """The factory for executors; it creates no task yet, but an unknown name is a TaskError."""
     made = _factory(task)
-    return replace(made, observe=ALL if observe is None else observe, mirror=bool(mirror))
+    return replace(made, observe=ALL if observe is None else observe, mirror=mirror is True)
 
 
 def _factory(task: TaskLike) -> TaskFactory:

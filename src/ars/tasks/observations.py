@@ -101,7 +101,8 @@ def _listed(n: int, groups: Sequence[Group]) -> str:
     listed, at = [], 0
     for group in groups:
         if group.field:
-            listed.append(f"{group.field} ({subset.to_text(range(at, at + len(group.names)))})")
+            field = shown(group.field).strip("'")  # a key of the user's may be any text
+            listed.append(f"{field} ({subset.to_text(range(at, at + len(group.names)))})")
         at += len(group.names)
     example = groups[-1].names[-1] if groups and groups[-1].names else ""
     kinds = [f"the indices 0 to {n - 1}", *listed[:12], *(["…"] if len(listed) > 12 else [])]
