@@ -82,6 +82,16 @@ def test_with_a_subset_and_resumed(tmp_path: Path) -> None:
         ars.train("Ant-v1", **{**settings, "observe": "0-5"})
 
 
+def test_sep_cma_does_not_adapt_what_the_mirror_keeps_at_zero() -> None:
+    """Otherwise its variance would shrink without end, and axis_ratio grow to infinity."""
+    *_, record = ars.train("Humanoid-v1", **SMALL, search="sep-cma", mirror=True, observe="qpos,qvel", iterations=3)
+    M, C = record.state.params["M"], record.state.params["C"]
+    kept = M == 0.0
+    assert 0 < kept.sum() < M.size
+    assert (C[kept] == 1.0).all()
+    assert (C[~kept] != 1.0).all()
+
+
 def test_a_start_must_be_symmetric() -> None:
     *_, record = ars.train("Walker2d-v1", iterations=1, **SMALL)
     with pytest.raises(SettingError, match="is not symmetric"):
