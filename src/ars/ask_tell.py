@@ -19,15 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ars import subset, trap
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError
 from ars.executors import Batch, Rollouts, assemble
 from ars.files import append_whole, make_folder, one_line, parse_json, read_bytes, write_atomic, write_json
+from ars.mirror import Mirror
 from ars.moments import Moments
 from ars.noise import Key, check_table_size, environment_seed
 from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
 from ars.records import Record, State, policy_task
+from ars.run_files import read_records
 from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, check_size, free_folder
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
@@ -72,10 +75,12 @@ class AskTell:
     """
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        self.run, self._mirror = run, Mirror.of(run.definition)
         self._path = run.path / TOLD
         self._told: dict[str, Rollout] = {}
         self._began = time.monotonic() - run.seconds
+        before = read_records(run.path / "records.jsonl") if run.state.j else []
+        self._watch = trap.Watch(run.config, run.definition, before)
 
     # -- making and opening -----------------------------------------------------------------------------------------
 
@@ -93,7 +98,8 @@ class AskTell:
         **settings: Any,
     ) -> "AskTell":
         """Create a run folder. `task` is a task that `ars.train` takes or, with the sizes n and p, any name."""
-        definition = _definition(task, n, p, H)
+        definition = _definition(task, n, p, H, settings.get("observe"), settings.get("mirror"))
+        settings["observe"] = definition.get("observe", subset.ALL)
         name = definition["name"]
         if n is not None and settings.get("eval_every") is None:  # a robot's episodes are expensive
             settings["eval_every"] = 0
@@ -107,7 +113,7 @@ class AskTell:
         check_table_size(config.table_size, definition["p"], definition["n"])
         state = State.initial(config.search, definition["p"], definition["n"])
         if warm is not None:
-            state = warm.apply(config, state)
+            state = warm.apply(config, state, Mirror.of(definition))
         folder = free_folder(config) if out is None else Path(out)
         return AskTell(Run.create(folder, config, definition, Stop(), state))
 
@@ -176,10 +182,10 @@ class AskTell:
 
     def _batch(self) -> Batch:
         """The training rollouts of the next iteration or, once these have been told, its evaluation."""
-        batch = training_batch(self.config, self.state)
+        batch = training_batch(self.config, self.state, self._mirror)
         if not self._is_complete(batch):
             return batch
-        after, _ = update(self.config, self.state, self._assemble(batch))
+        after, _ = update(self.config, self.state, self._assemble(batch), self._mirror)
         return self._evaluation(after)
 
     def _evaluation(self, after: State) -> Batch:
@@ -213,7 +219,8 @@ class AskTell:
             new[key] = _rollout(key, result, batch)
         together = self._told | new
         if batch.search is not None and self._is_complete(batch, together):
-            update(self.config, self.state, self._assemble(batch, together))  # DivergedError: none is taken
+            # DivergedError: none is taken
+            update(self.config, self.state, self._assemble(batch, together), self._mirror)
         self._append(new)
         self._told = together
         return self._advance()
@@ -229,9 +236,9 @@ class AskTell:
     def _advance(self) -> list[Record]:
         """Complete every iteration that can be completed: write its checkpoint first, then drop its results."""
         records = []
-        while self._is_complete(batch := training_batch(self.config, self.state)):
+        while self._is_complete(batch := training_batch(self.config, self.state, self._mirror)):
             rollouts = self._assemble(batch)
-            after, telemetry = update(self.config, self.state, rollouts)
+            after, telemetry = update(self.config, self.state, rollouts, self._mirror)
             evaluation = None
             if is_due(self.config, after, rollouts):
                 if not self._is_complete(evaluating := self._evaluation(after)):
@@ -239,10 +246,11 @@ class AskTell:
                 evaluation = evaluated(self._assemble(evaluating))
                 after = count_evaluation(self.config, after, evaluation)
             seconds = time.monotonic() - self._began
-            record = make_record(
+            made = make_record(
                 self.config, self.run.definition, after, telemetry, rollouts, evaluation=evaluation, seconds=seconds,
                 train_seconds=seconds - self.run.seconds,
             )  # fmt: skip
+            record = self._watch.add(made)
             self.run.begin_session()
             self.run.append(record)
             self.run.save()
@@ -271,7 +279,7 @@ class AskTell:
         if not self._path.exists():
             return
         *lines, _ = read_bytes(self._path).split(b"\n")
-        training = training_batch(self.config, self.state)
+        training = training_batch(self.config, self.state, self._mirror)
         evaluating = replace(training, search=None, H=self.run.definition["H"], gather=False)
         for number, line in enumerate(lines, 1):
             try:
@@ -300,13 +308,17 @@ def read_results(path: Path) -> list[Any]:
         raise FileError(f"{path} has no results: {one_line(error).rstrip('.')}.") from error
 
 
-def _definition(task: TaskLike, n: int | None, p: int | None, H: int | None) -> dict[str, Any]:
+def _definition(
+    task: TaskLike, n: int | None, p: int | None, H: int | None, observe: str | None, mirror: bool | None
+) -> dict[str, Any]:
     """The definition of a task, or of a name with given sizes."""
     if n is None and p is None:
-        with closing(factory(task)()) as made:
+        with closing(factory(task, observe=observe, mirror=mirror)()) as made:
             if H is not None and made.time_limit is not None and made.time_limit < H:
                 raise SettingError(f"H = {H} is longer than {made.name} lasts: choose H from 1 to {made.time_limit}.")
             return made.definition()
+    if observe not in (None, subset.ALL) or mirror:
+        raise SettingError("observe and mirror need a task that ars knows: with n and p, n is what the policy sees.")
     sizes = {"n": whole_number("n", n, 1, LARGEST_M), "p": whole_number("p", p, 1, LARGEST_M)}
     horizon = DEFAULT_H if H is None else whole_number("H", H, 1, 10**9)
     rest = {"observation": {"shape": [sizes["n"]]}, "actions": Actions().to_dict()}

@@ -11,7 +11,8 @@ from ars.settings import own_fields
 from ars.stopping import Stop
 from ars.tasks.user_code import task_flag
 
-RARE = ("average", "noise", "table_size", "stats_every")  # omitted at their defaults, which never change
+# Omitted at their defaults, which never change.
+RARE = ("average", "noise", "table_size", "stats_every", "observe", "mirror")
 
 
 def train_words(config: Config, stop: Stop) -> list[str]:

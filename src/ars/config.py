@@ -1,10 +1,12 @@
 """The configuration of a run: everything that determines its bits, the seed included. The settings that all searches
 share are here; a search's own settings are one block, `search`."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ars import subset
 from ars.errors import SettingError
 from ars.searches import Search, make_search, search_name, search_settings
 from ars.searches.ars import VARIANTS
@@ -16,7 +18,7 @@ LONGEST_TASK = 1000  # letters of its name
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
 # Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
 # that the files and identities of older runs stay as they are.
-ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0}
+ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False}
 PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
 
@@ -50,6 +52,10 @@ class Config:
     )
     table_size: int = setting(0, help=f"Numbers in that table; {DEFAULT_TABLE_SIZE} if not given.", least=0, most=10**9)
     stats_every: int = setting(1, help="Gather states once per this many iterations.", least=1, most=10**9)
+    observe: str = setting(
+        subset.ALL, help="Entries of the observation that the policy sees: 0-26, or names such as qpos,qvel."
+    )
+    mirror: bool = setting(False, help="Keep policies symmetric in left and right, if the robot has two sides.")
     start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
 
     def __new__(cls, **given: Any) -> "Config":
@@ -69,6 +75,11 @@ class Config:
         for name, value in zip(("eval_every", "eval_episodes"), PROTOCOLS[self.protocol], strict=True):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
+        if self.observe != subset.ALL:
+            try:
+                subset.ranges(self.observe)
+            except ValueError as error:
+                raise SettingError(f"observe: {error}.") from error
         if (self.noise == "table") != (self.table_size > 0):
             raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
         if self.stats_every > 1 and not self.normalise:
@@ -79,7 +90,13 @@ class Config:
         """The usual name of this search, such as V2-t, with "-raw" if it would be the same for normalised states."""
         label = self.search.label(self.normalise)
         raw = not self.normalise and label == self.search.label(True)
-        return f"{label}-raw" if raw else label
+        return f"{label}-raw{self._view}" if raw else f"{label}{self._view}"
+
+    @property
+    def _view(self) -> str:
+        """What its policies see, if not the whole observation, and whether they are symmetric."""
+        seen = self.observe if len(self.observe) <= 20 else hashlib.sha256(self.observe.encode()).hexdigest()[:8]
+        return ("" if self.observe == subset.ALL else f"-observe{seen}") + ("-mirror" if self.mirror else "")
 
     def __getattr__(self, name: str) -> Any:
         if name == "variant":

@@ -49,6 +49,14 @@ class Moments:
         m2 = np.where(nothing_here, other.m2, np.where(nothing_there, self.m2, m2))
         return Moments(count, mean, m2)
 
+    def symmetric(self, order: NDArray[np.intp], signs: FloatArray) -> "Moments":
+        """Those of the states and their mirror images x' = signs · x[order] together, counted as half as many."""
+        image = signs * self.mean[..., order]
+        half = (self.mean - image) / 2.0
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller checks, as in `merge`
+            m2 = (self.m2 + self.m2[..., order]) / 2.0 + half * half * self.count[..., None]
+        return Moments(self.count, (self.mean + image) / 2.0, m2)
+
     def __getitem__(self, index: slice) -> "Moments":
         return Moments(self.count[index], self.mean[index], self.m2[index])
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.errors import SettingError
+from ars.mirror import Mirror
 
 FloatArray = NDArray[np.float64]
 
@@ -53,8 +54,13 @@ def environment_seed(key: Key) -> int:
     return int(generator(key).integers(2**32))
 
 
-def direction(seed: int, j: int, k: int, p: int, n: int, *, table_size: int = 0) -> FloatArray:
-    """delta_k of iteration j: (p, n) i.i.d. standard normal entries, read-only; with a table, a view of it."""
+def direction(
+    seed: int, j: int, k: int, p: int, n: int, *, table_size: int = 0, mirror: Mirror | None = None
+) -> FloatArray:
+    """delta_k of iteration j: (p, n) i.i.d. standard normal entries, read-only; with a table, a view of it. With a
+    mirror, its projection onto symmetric matrices."""
+    if mirror is not None:
+        return mirror.project(direction(seed, j, k, p, n, table_size=table_size))
     if table_size:
         start = int(generator(Key(seed, Stream.DELTA, j, k)).integers(table_size - p * n + 1))
         return table(seed, table_size)[start : start + p * n].reshape(p, n)
@@ -65,8 +71,11 @@ def direction(seed: int, j: int, k: int, p: int, n: int, *, table_size: int = 0)
 class Directions(Sequence[FloatArray]):
     """delta_0 … delta_{size−1} of iteration j, each drawn on access: together they may not fit in memory."""
 
-    def __init__(self, seed: int, j: int, size: int, shape: tuple[int, int], *, table_size: int = 0) -> None:
-        self._seed, self._j, self._size, self._shape, self._table_size = seed, j, size, shape, table_size
+    def __init__(
+        self, seed: int, j: int, size: int, shape: tuple[int, int], *, table_size: int = 0, mirror: Mirror | None = None
+    ) -> None:
+        self._seed, self._j, self._size, self._shape = seed, j, size, shape
+        self._table_size, self._mirror = table_size, mirror
 
     def __len__(self) -> int:
         return self._size
@@ -76,7 +85,8 @@ class Directions(Sequence[FloatArray]):
             return [self[i] for i in range(*k.indices(self._size))]
         if not -self._size <= k < self._size:
             raise IndexError(k)
-        return direction(self._seed, self._j, int(k) % self._size, *self._shape, table_size=self._table_size)
+        key = self._seed, self._j, int(k) % self._size
+        return direction(*key, *self._shape, table_size=self._table_size, mirror=self._mirror)
 
 
 def _draw(seed: int, j: int, k: int, p: int, n: int) -> FloatArray:

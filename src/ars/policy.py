@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ars import subset
 from ars.errors import FileError, SettingError
 from ars.files import LARGEST_TASK, npz_bytes, one_line, parse_json, read_npz, write_atomic
 from ars.settings import shown
@@ -158,6 +159,11 @@ class LinearPolicy:
     def p(self) -> int:
         return int(self.M.shape[0])
 
+    @property
+    def observe(self) -> str:
+        """The entries of the task's observation that this policy sees, as text such as 0-26; "all" for all of them."""
+        return str(self.task.get("observe", subset.ALL))
+
     @cached_property
     def W(self) -> FloatArray:
         """(p, n): M diag(Sigma)^(-1/2)."""
@@ -176,7 +182,8 @@ class LinearPolicy:
         """π(x): (n,) → (p,), or (..., n) → (..., p)."""
         x = np.asarray(obs, dtype=np.float64)
         if x.shape[-1:] != (self.n,):
-            raise SettingError(f"This policy takes observations of {self.n} numbers, not of shape {x.shape}.")
+            entries = "" if self.observe == subset.ALL else f", entries {self.observe} of its task's observation"
+            raise SettingError(f"This policy takes observations of {self.n} numbers{entries}, not of shape {x.shape}.")
         terms = np.empty((self.n + 1, *x.shape[:-1], self.p))
         np.negative(self.c, out=terms[0])
         np.multiply(np.moveaxis(x, -1, 0)[..., None], self._columns(x.ndim), out=terms[1:])
@@ -189,7 +196,8 @@ class LinearPolicy:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
-        """The interface of stable-baselines3: the actions for one observation or a batch, and `state` unchanged."""
+        """The interface of stable-baselines3: the actions for one observation or a batch, and `state` unchanged. The
+        observation is the environment's, also if the policy sees only a subset of it."""
         x, batched = self._flat(observation)
         actions = self.actions.apply(self.act(x))
         return (actions if batched else actions[0]), state
@@ -201,7 +209,8 @@ class LinearPolicy:
             leaves = list(_leaves(structure, observation))
             batched = leaves[0][0].ndim > len(leaves[0][1])
             rows = len(leaves[0][0]) if batched else 1
-            return np.concatenate([leaf.reshape(rows, math.prod(shape)) for leaf, shape in leaves], axis=1), batched
+            x = np.concatenate([leaf.reshape(rows, math.prod(shape)) for leaf, shape in leaves], axis=1)
+            return x if self.observe == subset.ALL else x[:, subset.to_indices(self.observe, x.shape[1])], batched
         except (ValueError, TypeError, KeyError, IndexError) as error:
             wanted = f"shape {tuple(structure['shape'])}" if "shape" in structure else f"structure {structure}"
             given = f"shape {observation.shape}" if isinstance(observation, np.ndarray) else type(observation).__name__
@@ -225,6 +234,18 @@ class LinearPolicy:
         M, mu, sigma = arrays["M"], arrays["mu"], arrays["sigma"]
         check_policy_arrays(path, M, mu, sigma)
         return LinearPolicy(M, mu, sigma, _task_of(path, arrays["task"], *M.shape))
+
+
+def observed_count(task: Mapping[str, Any]) -> int:
+    """How many numbers of the observation a policy for this task sees; ValueError for an invalid description."""
+    whole = _count(task["observation"])
+    if "observe" not in task:
+        return whole
+    if not isinstance(task["observe"], str):
+        raise ValueError("observe is not text")
+    if subset.ranges(task["observe"])[-1][1] >= whole:
+        raise ValueError(f"observe has entries beyond the {whole} numbers of the observation")
+    return subset.size(task["observe"])
 
 
 def brief(number: float) -> str:
@@ -269,7 +290,7 @@ def _task_of(path: str | Path, text: NDArray[Any], p: int, n: int) -> dict[str, 
             raise ValueError(f"format {version!r:.50} is unknown to this version of ars, which reads {FORMAT}")
         if "actions" in task:
             Actions.from_dict(task["actions"], p)
-        if "observation" in task and _count(task["observation"]) != n:
+        if "observation" in task and observed_count(task) != n:
             raise ValueError(f"its observation does not flatten to n = {n} numbers")
         return task
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:

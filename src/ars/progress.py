@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
+from ars import trap
 from ars.config import Config
 from ars.records import Evaluation, Observer, Record
 from ars.stopping import Stop
@@ -86,8 +88,8 @@ class _Json(_Quiet):
 class _Lines(_Quiet):
     """One line per evaluation, at most one per second and at least one every ten seconds."""
 
-    def __init__(self, console: Console, stop: Stop) -> None:
-        self._console, self._stop, self._speed = console, stop, SpeedMeter()
+    def __init__(self, console: Console, config: Config, stop: Stop) -> None:
+        self._console, self._config, self._stop, self._speed = console, config, stop, SpeedMeter()
         self._printed_at = -SECONDS_WITHOUT_LINES
         self._evaluated = self._compiled = False
         self._first_length = 0.0
@@ -124,6 +126,7 @@ class _Lines(_Quiet):
         parts += [time_left(left, self._stop)] if left is not None else []
         parts += [f"{record.dropped} directions dropped"] if record.dropped else []
         parts += [f"{name} {value:z.4g}" for name, value in record.measures.items()]
+        parts += [note] if (note := trap.advice(record, self._config)) else []
         self._console.print(" | ".join(parts), highlight=False, soft_wrap=True)
 
 
@@ -154,7 +157,12 @@ class _Live(_Quiet):
         self._first_length = self._first_length or record.length_mean
         self._latest = record, self._speed.add(record), record.seconds, time.monotonic()
 
-    def __rich__(self) -> Table:
+    def __rich__(self) -> Group:
+        record = self._latest[0]
+        note = trap.advice(record, self._config) if record else ""
+        return Group(self._table(), *([Text(note, "yellow")] if note else []))
+
+    def _table(self) -> Table:
         record, speed, seconds, at = self._latest
         since = time.monotonic() - at if self._phase else 0.0
         left = self._stop.seconds_left(record) if record else None
@@ -215,7 +223,7 @@ def display(
             finally:
                 live.phase("")
     else:
-        lines = _Lines(console, stop)
+        lines = _Lines(console, config, stop)
         with name_compilation(lines.compiling):
             yield lines
 

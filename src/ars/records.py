@@ -27,7 +27,7 @@ LONGEST_LINE = 2**20  # bytes; a usual line has a few hundred
 COUNTS = ("iteration", "episodes", "timesteps")
 CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # everything else in a record is determined by the configuration
 SHARED = (
-    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped",
+    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "length_first", "dropped",
     "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
     "confirm_mean", "confirm_std", "confirm_min", "confirm_max", "confirm_episodes", "confirm_dropped",
 )  # fmt: skip
@@ -118,6 +118,7 @@ class Record:
     reward_mean: float  # of this iteration's finite training rewards, survival bonus subtracted
     reward_max: float
     length_mean: float  # steps per training rollout of this iteration
+    length_first: float | None = None  # that of the first iteration, if episodes have long been shorter (trap.py)
     dropped: int  # directions left out because a rollout was not finite
     evaluation: Evaluation | None
     state: State
@@ -154,7 +155,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The line of records.jsonl."""
-        optional = ("wire_bytes_out", "wire_bytes_in")
+        optional = ("length_first", "wire_bytes_out", "wire_bytes_in")
         evaluated = ("eval_", "confirm_")
         line = {name: getattr(self, name) for name in SHARED if not name.startswith(evaluated) or name in CLOCKS}
         line = {name: value for name, value in line.items() if name not in optional or value is not None}

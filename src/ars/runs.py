@@ -20,6 +20,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from ars import subset
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError, UnknownSearchError
 from ars.files import (
@@ -35,9 +36,10 @@ from ars.files import (
     write_json,
     write_npz,
 )
+from ars.mirror import Mirror
 from ars.moments import Moments
 from ars.noise import check_table_size
-from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays
+from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays, observed_count
 from ars.records import (
     LARGEST_COUNT,
     LONGEST_LINE,
@@ -535,6 +537,7 @@ def read_config(path: Path) -> SavedConfig:
         if isinstance(search, str) and search.isidentifier() and search not in SEARCHES:
             raise UnknownSearchError(f"{file} is of the search {search}: this ars has {', '.join(SEARCHES)}.")
         config = (Config.from_format_1 if version == 1 else Config.from_dict)(saved["config"])
+        _check_view(config, definition)
         stop = Stop(**saved["stop"])
         if stop.to_dict().keys() != saved["stop"].keys():
             raise ValueError("a stopping rule is null")
@@ -599,6 +602,15 @@ def _check_task(definition: dict[str, Any]) -> None:
         raise ValueError("H of the task is not a horizon")
     if isinstance(bonus, bool) or not isinstance(bonus, int | float) or not isinstance(definition["name"], str):
         raise ValueError("name and survival_bonus of the task are not a name and a number")
+
+
+def _check_view(config: Config, definition: dict[str, Any]) -> None:
+    """Check that the configuration and the task agree on what policies see."""
+    if config.observe != definition.get("observe", subset.ALL) or config.mirror != ("mirror" in definition):
+        raise ValueError("observe and mirror are not those of its task")
+    if "observe" in definition and observed_count(definition) != definition["n"]:
+        raise ValueError("observe does not have n entries")
+    Mirror.of(definition)
 
 
 def _is_word(word: Any) -> bool:

@@ -11,13 +11,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from ars import subset, trap
 from ars.config import LARGEST_EVALUATION, Config, shared_settings
 from ars.errors import SettingError, TaskError
 from ars.executors import Executor, local_executor, make_executor
+from ars.mirror import Mirror
 from ars.noise import Stream, check_table_size
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
+from ars.run_files import read_records
 from ars.runs import MEASURED_ELSEWHERE, Run, check_size, run_identity
 from ars.searches import Search
 from ars.searches.ars import ARS
@@ -62,6 +65,7 @@ class Session:
             stack.callback(self.close_executor)
             if self.already():
                 return
+            watch = trap.Watch(self.config, self.definition, self._before())
             if self.run:
                 self.run.begin_session()
             for record in iterate(
@@ -70,6 +74,7 @@ class Session:
             ):  # fmt: skip
                 if self.config.protocol == "frugal":
                     record = self._judge(record, phase)
+                record = watch.add(record)
                 if self.run:
                     self.run.append(record)
                 yield record
@@ -94,6 +99,10 @@ class Session:
         took = time.monotonic() - began
         return replace(record, seconds=record.seconds + took, eval_seconds=record.eval_seconds + took)
 
+    def _before(self) -> list[dict[str, Any]]:
+        """The records of earlier sessions."""
+        return read_records(self.run.path / "records.jsonl") if self.run and self.state.j else []
+
 
 def new_session(
     task: TaskLike,
@@ -108,10 +117,12 @@ def new_session(
     step_timeout: float | None = None,
 ) -> Session:
     """A new run: the task's preset, overridden by `settings`. `out` is its folder, or a function that chooses one."""
-    here, make = _here(), factory(task)
+    here = _here()
+    make = factory(task, observe=settings.get("observe"), mirror=settings.get("mirror"))
     with closing(make()) as made:
         definition = made.definition()
         given = {name: value for name, value in settings.items() if value is not None}
+        given["observe"] = definition.get("observe", subset.ALL)
         if start is not None:
             given["start"] = start.name
         config = make_config(make.name, **{"H": made.H, "shift": made.survival_bonus, **given})
@@ -126,7 +137,7 @@ def new_session(
             check_size(definition)
         state = State.initial(config.search, made.p, made.n)
         if start is not None:
-            state = start.apply(config, state)
+            state = start.apply(config, state, Mirror.of(definition))
     with ExitStack() as on_failure:  # the executor creates its own tasks, now that this one is closed
         executor, close = _executor(make, workers, executor, address, step_timeout)
         on_failure.callback(close)
@@ -176,7 +187,7 @@ def resume_session(
         given = None if task is None else name_of(task)
         if confirmed(name, given, "This run") != name:
             raise SettingError(f"{run.path} is a run of {name}, not of {given}.")
-        make = factory(name if task is None else task)
+        make = factory(name if task is None else task, observe=run.config.observe, mirror=run.config.mirror)
         with closing(make()) as made:
             if run_identity(run.config, made.definition()) != run_identity(run.config, run.definition):
                 raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
@@ -221,6 +232,8 @@ def train(
     noise: str | None = None,
     table_size: int | None = None,
     stats_every: int | None = None,
+    observe: str | None = None,
+    mirror: bool | None = None,
     iterations: int | None = None,
     episodes: int | None = None,
     timesteps: int | None = None,
@@ -307,7 +320,7 @@ def evaluate(
     name = confirmed(policy.task.get("name"), None if task is None else name_of(task), "This policy")
     episodes = whole_number("episodes", episodes, 1, LARGEST_EVALUATION)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    make = factory(name if task is None else task)
+    make = factory(name if task is None else task, observe=policy.observe)
     with closing(make()) as made:
         if (policy.p, policy.n) != (made.p, made.n):
             raise SettingError(

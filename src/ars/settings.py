@@ -52,8 +52,10 @@ def _checked(f: Field[Any], value: Any) -> Any:
             raise SettingError(f"{f.name} = {shown(value)} must be true or false.")
         return value
     if f.type is str:
-        if not isinstance(value, str) or value not in rules["choices"]:
-            raise SettingError(f"{f.name} = {shown(value)} is unknown: choose {' or '.join(rules['choices'])}.")
+        if not isinstance(value, str) or (rules["choices"] and value not in rules["choices"]):
+            raise SettingError(
+                f"{f.name} = {shown(value)} is unknown: choose {' or '.join(rules['choices']) or 'text'}."
+            )
         return value
     if f.type is int:
         return whole_number(f.name, value, rules["least"], rules["most"])

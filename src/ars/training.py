@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.config import Config
-from ars.errors import DivergedError, SearchError
+from ars.errors import DivergedError, SearchError, SettingError
 from ars.executors import Batch, Executor, Rollouts
+from ars.mirror import Mirror
 from ars.noise import Directions, Stream
 from ars.policy import LinearPolicy
 from ars.records import SHARED, Evaluation, Evaluations, Record, State, policy_task
@@ -27,15 +28,17 @@ FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the f
 CONFIRMATION = 100  # rollouts
 
 
-def training_batch(config: Config, state: State) -> Batch:
-    """The rollouts of an iteration.  # Alg. 2, line 5"""
+def training_batch(config: Config, state: State, mirror: Mirror | None = None) -> Batch:
+    """The rollouts of an iteration; `mirror` is that of the task if config.mirror is on.  # Alg. 2, line 5"""
     search = config.search
+    if config.mirror != (mirror is not None):
+        raise SettingError(f"mirror = {config.mirror} and the task's definition contradict each other.")
     return Batch(
         policy=replace(state, average=None).policy(normalised=config.normalise, task={}), search=search,
         params=state.params,
         size=next_size(search, state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
         H=config.H, shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
-        table_size=config.table_size,
+        table_size=config.table_size, mirror=mirror,
     )  # fmt: skip
 
 
@@ -44,7 +47,7 @@ def evaluation_batch(policy: LinearPolicy, *, episodes: int, H: int, seed: int, 
     return Batch(policy=policy, size=episodes, stream=stream, seed=seed, j=j, H=H)
 
 
-def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Telemetry]:
+def update(config: Config, state: State, rollouts: Rollouts, mirror: Mirror | None = None) -> tuple[State, Telemetry]:
     """state → state' from the rollouts.  # Alg. 1, lines 6 and 7; Alg. 2, lines 6 to 9"""
     rewards = rollouts.rewards
     if not rollouts.finite.any():
@@ -53,11 +56,12 @@ def update(config: Config, state: State, rollouts: Rollouts) -> tuple[State, Tel
             f"{_advice(config)}."
         )
     p, n = state.M.shape
-    deltas = Directions(config.seed, state.j, len(rewards), (p, n), table_size=config.table_size)
+    deltas = Directions(config.seed, state.j, len(rewards), (p, n), table_size=config.table_size, mirror=mirror)
     params, telemetry = next_params(config.search, state.params, deltas, rewards)
     if taken := set(SHARED) & telemetry.keys():
         raise SearchError(f"{config.label} reports {min(taken)}, which is a column that all records have.")
-    moments = state.moments.merge(rollouts.moments)  # Alg. 2, line 8
+    gathered = rollouts.moments if mirror is None else rollouts.moments.symmetric(*mirror.states)
+    moments = state.moments.merge(gathered)  # Alg. 2, line 8
     average = next_average(config, state, params["M"])
     numbers = *params.values(), moments.mean, moments.m2, *(() if average is None else (average,))
     if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
@@ -154,13 +158,14 @@ def iterate(
 ) -> Iterator[Record]:
     """An endless iterator of records from any state; `seconds` is the time that the run has already taken, `phase` is
     told what begins."""
+    mirror = Mirror.of(definition)
     clock = time.monotonic
     started = clock() - seconds
     while True:
         phase("training")
         began = clock()
-        rollouts = executor.run(training_batch(config, state))
-        state, telemetry = update(config, state, rollouts)
+        rollouts = executor.run(training_batch(config, state, mirror))
+        state, telemetry = update(config, state, rollouts, mirror)
         trained = clock()
         policy = state.policy(normalised=config.normalise, task=policy_task(definition))
         evaluation = None

@@ -13,6 +13,7 @@ import numpy as np
 from ars.config import Config
 from ars.errors import SettingError
 from ars.files import read_bytes
+from ars.mirror import Mirror
 from ars.moments import Moments
 from ars.policies import open_policy, policy_file
 from ars.policy import LinearPolicy
@@ -36,13 +37,23 @@ class WarmStart:
         """The text that the configuration records."""
         return f"{self.sha256}:{self.weight}"
 
-    def apply(self, config: Config, state: State) -> State:
-        """The initial state of a run, with this policy's M and statistics."""
+    def apply(self, config: Config, state: State, mirror: Mirror | None = None) -> State:
+        """The initial state of a run, with this policy's M and statistics; `mirror` is what the run keeps."""
         policy = self.policy
+        if policy.task and policy.observe != config.observe:
+            raise SettingError(
+                f"The policy to start from sees the entries {policy.observe} of its observation: observe = "
+                f"{config.observe} must be the same."
+            )
         if policy.M.shape != state.M.shape:
             raise SettingError(
                 f"The policy to start from is {policy.p} × {policy.n}, and {config.task} needs "
                 f"{state.M.shape[0]} × {state.M.shape[1]}."
+            )
+        if mirror is not None and not mirror.keeps(policy.M, policy.mu, policy.sigma):
+            raise SettingError(
+                "The policy to start from is not symmetric: start from one that was trained with mirror, or train "
+                "without it."
             )
         if not config.normalise:
             if np.any(policy.c != 0.0):

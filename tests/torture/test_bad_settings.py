@@ -138,7 +138,7 @@ FLAGS = [
     field.name
     for kind in (Settings, StopRules)
     for field in dataclasses.fields(kind)
-    if field.name not in ("search", "variant", "noise", "scaled", "normalise")
+    if field.name not in ("search", "variant", "noise", "scaled", "normalise", "observe", "mirror")
 ]
 POLICY = str(Path(__file__).parent.parent / "fixtures" / "format1" / "lqr" / "best.npz")
 

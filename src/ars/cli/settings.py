@@ -22,7 +22,7 @@ GROUPS = {"H": PAPER, "shift": PAPER, "normalise": PAPER} | dict.fromkeys(
 
 def _flag(f: Field[Any], group: Group, help: str) -> tuple[str, Any, Any]:
     """A field for `make_dataclass`: optional, because the preset supplies a missing value."""
-    kinds: dict[Any, Any] = {int: Whole, float: float | None, bool: bool | None}
+    kinds: dict[Any, Any] = {int: Whole, float: float | None, bool: bool | None, str: str | None}
     kind = Literal[f.metadata["choices"]] | None if f.metadata["choices"] else kinds[f.type]
     name = f"--{f.name.replace('_', '-')}"
     negative = name.replace("--", "--no-") if f.type is bool else None

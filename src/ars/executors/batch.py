@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ars.mirror import Mirror
 from ars.moments import Moments, merge_tree, stack
 from ars.noise import Key, Stream, direction
 from ars.policy import LinearPolicy
@@ -36,6 +37,7 @@ class Batch:
     shift: float = 0.0
     gather: bool = False  # whether to gather the states' moments
     table_size: int = 0  # of the shared noise table; 0: directions from counters
+    mirror: Mirror | None = None  # that all candidates keep
 
     @property
     def n(self) -> int:
@@ -49,7 +51,8 @@ class Batch:
         """π_{j,k,±}.  # Alg. 2, line 5"""
         if self.search is None:
             return self.policy
-        delta = direction(self.seed, self.j, k, self.policy.p, self.policy.n, table_size=self.table_size)
+        p, n = self.policy.p, self.policy.n
+        delta = direction(self.seed, self.j, k, p, n, table_size=self.table_size, mirror=self.mirror)
         return LinearPolicy(self.search.candidate(self.params, delta, sign), self.policy.mu, self.policy.sigma)
 
     def describe(self, k: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from ars import subset
 from ars.config import PROTOCOLS, Config, shared_settings
 from ars.curves import Curve, by_identity, curve_settings, fullest, identity
 from ars.files import safe_name
@@ -109,6 +110,8 @@ def run_spec(
     """A run by the paper's protocol, unless `settings` have another: the task's preset, overridden by these, up to the
     task's cap."""
     H, shift, _ = task_defaults(task)
+    if isinstance(settings.get("observe"), str):
+        settings["observe"] = resolved(task, settings["observe"])
     config = make_config(
         task, search=search, variant=variant, seed=seed,
         **{"H": H, "shift": shift, "protocol": "paper", **settings},
@@ -140,8 +143,18 @@ def choose_curves(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Cur
 
 def first_episodes(config: Config) -> int:
     """Training rollouts of the first iteration, which only the search knows."""
-    _, _, shape = task_defaults(config.task)
+    _, _, (p, n) = task_defaults(config.task)
+    shape = p, n if config.observe == subset.ALL else subset.size(config.observe)
     return len(config.search.signs) * config.search.size(config.search.initial(shape))
+
+
+@cache
+def resolved(task: str, observe: str) -> str:
+    """A subset of the task's observation as indices."""
+    from ars.tasks import make
+
+    with closing(make(task, observe=observe)) as made:
+        return str(made.definition().get("observe", subset.ALL))
 
 
 @cache

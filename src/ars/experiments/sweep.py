@@ -26,7 +26,8 @@ from ars.searches import DEFAULT, search_class, search_settings
 from ars.settings import finite_number, own_fields, whole_number
 
 RunJobs = Callable[[Sequence[Job]], list[Outcome]]  # runs what is not done yet
-NOT_VARIED = ("seed", "protocol", "eval_every", "eval_episodes", "noise", "table_size", "normalise")
+NOT_VARIED = ("seed", "protocol", "eval_every", "eval_episodes", "noise", "table_size", "normalise", "observe",
+              "mirror")  # fmt: skip
 
 
 def axes_of(search: str) -> dict[str, type]:

@@ -14,6 +14,7 @@ import numpy as np
 from ars.errors import SettingError
 from ars.files import one_line, safe_name
 from ars.policy import Actions, LinearPolicy
+from ars.subset import ALL, ranges, to_indices
 
 FORMULA = "a[i] = -c[i] + sum over j of W[i][j] * x[j], in the order of j, with W = M / sigma and c = W mu"
 C_FLAGS = "-ffp-contract=off"
@@ -50,13 +51,18 @@ def _origin(policy: LinearPolicy) -> dict[str, Any]:
 
 
 def names(policy: LinearPolicy) -> dict[str, list[str]]:
-    """The names of the numbers: from the model for the six robots, x0, x1, … otherwise."""
+    """The names of the numbers that the policy takes: from the model for the six robots, x0, x1, … otherwise."""
     from ars.tasks.axis_names import name_axes
 
     axes = name_axes(_name(policy), policy.task, policy.n, policy.p)
     plain = len(axes.columns) == 1
     observation = [name if plain else f"{kind.title}: {name}" for kind in axes.columns for name in kind.names]
     return {"observation": observation, "action": list(axes.rows)}
+
+
+def _entries(policy: LinearPolicy) -> dict[str, list[int]]:
+    """Which entries of the task's observation the n inputs are, in order; nothing for all of them."""
+    return {} if policy.observe == ALL else {"entries": to_indices(policy.observe, ranges(policy.observe)[-1][1] + 1)}
 
 
 # -- JSON ------------------------------------------------------------------------------------------------------------
@@ -77,6 +83,7 @@ def to_json(policy: LinearPolicy) -> bytes:
         "mu": policy.mu.tolist(),
         "sigma": [value if math.isfinite(value) else None for value in policy.sigma.tolist()],
         "names": names(policy),
+        **_entries(policy),
         "actions": policy.actions.to_dict(),
         "definition": policy.task,
     }
@@ -92,7 +99,11 @@ def to_c(policy: LinearPolicy) -> bytes:
     count = 1 if actions.kind == "discrete" else policy.p
     rows = ",\n".join("    {" + ", ".join(map(repr, row)) + "}" for row in policy.W.tolist())
     named, newline = names(policy), "\n"
-    listed = [f" *   observation[{j}]: {_c_comment(name)}" for j, name in enumerate(named["observation"])]
+    entries = _entries(policy).get("entries")
+    listed = [
+        f" *   observation[{j}]: {_c_comment(name)}" + (f", entry {entries[j]} of the task's" if entries else "")
+        for j, name in enumerate(named["observation"])
+    ]
     listed += [f" *   a[{i}]: {_c_comment(name)}" for i, name in enumerate(named["action"])]
     return f"""\
 /* A linear policy by Augmented Random Search.
@@ -100,7 +111,7 @@ def to_c(policy: LinearPolicy) -> bytes:
  * made: {_c_comment(_origin(policy))}
  * {FORMULA}
  * Compile with {C_FLAGS} to get the same bits as `policy.act`: no fused multiply-add, no -ffast-math.
- * observation: {_c_comment(policy.task.get("observation", {"shape": [policy.n]}))}, flattened
+ * observation: {_c_comment(policy.task.get("observation", {"shape": [policy.n]}))}, flattened{_c_subset(policy)}
  * action: {_c_comment(actions.to_dict())}
 {newline.join(listed)}
  */
@@ -134,6 +145,11 @@ static inline void ars_act(const double *observation, double *action)
 
 #endif
 """.encode("ascii")
+
+
+def _c_subset(policy: LinearPolicy) -> str:
+    seen = _c_comment(policy.observe).strip('"')
+    return "" if policy.observe == ALL else f"; of these, in order, only the entries {seen}"
 
 
 def _c_action(policy: LinearPolicy) -> str:
@@ -218,6 +234,7 @@ def to_onnx(policy: LinearPolicy) -> bytes:
         doc_string=f"{_name(policy)}: {FORMULA}",
     )
     more = {"names": json.dumps(names(policy)), "definition": json.dumps(policy.task)}
+    more |= {name: json.dumps(indices) for name, indices in _entries(policy).items()}
     helper.set_model_props(model, {"task": _name(policy), "formula": FORMULA, **more})
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())

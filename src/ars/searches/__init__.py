@@ -34,7 +34,8 @@ SEARCHES = {
 }
 DEFAULT = "ars"
 RESERVED = ("name", "search", "variant", "task", "start", "normalise", "H", "shift", "seed", "protocol",
-            "eval_every", "eval_episodes", "average", "noise", "table_size", "stats_every")  # fmt: skip
+            "eval_every", "eval_episodes", "average", "noise", "table_size", "stats_every", "observe",
+            "mirror")  # fmt: skip
 
 
 class Search(Protocol):

@@ -77,8 +77,10 @@ class SepCMA:
         for k, weight in zip(best.ks, best.weights, strict=True):
             squares += weight * np.square(root * deltas[k])
         kept = 1.0 - c_1 - c_mu + (0.0 if steady else c_1 * c_c * (2.0 - c_c))
+        grown = kept * C + c_1 * np.square(path_c) + c_mu * squares
         after = {"M": params["M"] + nu * (root * z), "path": adapted.path, "path_c": path_c,
-                 "nu": np.array(adapted.nu), "C": kept * C + c_1 * np.square(path_c) + c_mu * squares,
+                 "nu": np.array(adapted.nu),
+                 "C": np.where((squares == 0.0) & (path_c == 0.0), C, grown),  # a mirror keeps these entries at 0
                  "t": params["t"] + 1.0}  # fmt: skip
         telemetry: Telemetry = {"nu_now": nu, "update_norm": nu * norm(root * z)}
         return after, {**telemetry, "axis_ratio": math.sqrt(C.max() / C.min())}

@@ -8,13 +8,14 @@ when a task needs them.
 import difflib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from ars.errors import TaskError
 from ars.moments import Moments
 from ars.noise import Key
 from ars.policy import LinearPolicy
+from ars.subset import ALL
 
 if TYPE_CHECKING:
     import gymnasium
@@ -79,13 +80,20 @@ class TaskFactory:
     name: str
     releases_gil: bool
     own: Any = None  # that object
+    observe: str = ALL  # the entries of the observation that policies see
+    mirror: bool = False  # whether policies keep the mirror of left and right
 
     def __call__(self) -> Task:
-        return make(self.name, own=self.own)
+        return make(self.name, own=self.own, observe=self.observe, mirror=self.mirror)
 
 
-def factory(task: TaskLike) -> TaskFactory:
+def factory(task: TaskLike, *, observe: str | None = None, mirror: bool | None = None) -> TaskFactory:
     """The factory for executors; it creates no task yet, but an unknown name is a TaskError."""
+    made = _factory(task)
+    return replace(made, observe=ALL if observe is None else observe, mirror=mirror is True)
+
+
+def _factory(task: TaskLike) -> TaskFactory:
     from ars.tasks import locomotion, user_code
 
     name = user_code.name_of(task)
@@ -97,23 +105,27 @@ def factory(task: TaskLike) -> TaskFactory:
     return TaskFactory(name, releases_gil)
 
 
-def make(name: str, *, compiled: bool = True, own: Any = None) -> Task:
-    """The task of a name, or of the user's `own` object; compiled=False chooses plain Python if there is a choice."""
+def make(name: str, *, compiled: bool = True, own: Any = None, observe: str = ALL, mirror: bool = False) -> Task:
+    """The task of a name, or of the user's `own` object; compiled=False chooses plain Python if there is a choice.
+    `observe` is a subset of the observation, and with `mirror` the definition has the task's mirror."""
     from ars.tasks import locomotion
 
     if name == "lqr":
         from ars.tasks.lqr import LqrTask
 
+        if observe != ALL or mirror:
+            raise TaskError("lqr has neither a subset of its state nor a mirror: leave out observe and mirror.")
         return LqrTask()
     robot = locomotion.find(name) if own is None else own
     if compiled and isinstance(robot, locomotion.Locomotion):
         from ars.tasks.mujoco_loop import MujocoTask
 
-        return MujocoTask(robot, name)
+        return MujocoTask(robot, name, observe=observe, mirror=mirror)
     from ars.tasks.gymnasium import GymnasiumTask
 
     _check_known(name)
-    return GymnasiumTask(name, own) if compiled else GymnasiumTask(name, own, plain_steps=math.inf)
+    plain = {} if compiled else {"plain_steps": math.inf}
+    return GymnasiumTask(name, own, observe=observe, mirror=mirror, **plain)
 
 
 def _check_known(name: str) -> None:

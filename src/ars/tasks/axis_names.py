@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ars import subset
 from ars.tasks import locomotion
+from ars.tasks.observations import Group
 
 # The observed fields of MjData: their usual names, and the components for each body.
 BODIES = {
@@ -37,17 +39,63 @@ class AxisNames:
 
 def name_axes(task: str, definition: dict[str, Any], n: int, p: int) -> AxisNames:
     """The model's names; x0, x1, … and a0, a1, … (or the keys of a Dict) for a task without such a model."""
+    observe = definition.get("observe")
     robot = locomotion.TASKS.get(task)  # built-in tasks only: a file must not choose which model is loaded
     if robot:
         model = locomotion.load_model(robot)
-        columns = tuple(_columns(model, part) for part in robot.observation)
+        columns = _chosen(tuple(_columns(model, part) for part in robot.observation), observe)
         if model.nu == p and sum(len(kind.names) for kind in columns) == n:
             return AxisNames(tuple(actuator_name(model, i) for i in range(p)), columns)
     kind = definition.get("actions", {}).get("kind") if isinstance(definition.get("actions"), dict) else None
     rows = tuple(f"choice {i}" if kind == "discrete" else f"a{i}" for i in range(p))
-    found = _named(definition.get("observation")) or []
-    names = tuple(found) if len(found) == n else tuple(f"x{i}" for i in range(n))
-    return AxisNames(rows, (Columns("observations", names),))
+    whole = Columns("observations", tuple(_named(definition.get("observation")) or ()))
+    chosen = _chosen((whole,), observe)
+    if sum(len(kind.names) for kind in chosen) == n:
+        return AxisNames(rows, chosen)
+    return AxisNames(rows, (Columns("observations", tuple(f"x{i}" for i in _indices(observe, n))),))
+
+
+def robot_groups(robot: locomotion.Locomotion, model: Any, sizes: list[int]) -> list[Group]:
+    """The parts of a robot's observation with their names; entries of unusual fields are numbered."""
+    groups = []
+    for part, size in zip(robot.observation, sizes, strict=True):
+        known = part.field in BODIES or part.field in JOINTS
+        kind = _columns(model, part) if known else Columns(part.field, tuple(f"{part.field} {i}" for i in range(size)))
+        groups.append(Group(part.field, kind.title, kind.names))
+    return groups
+
+
+def structure_groups(structure: dict[str, Any], n: int) -> list[Group]:
+    """The same for an observation of any environment: the keys of a Dict, or x0, x1, …"""
+    names = _named(structure)
+    if not names or "dict" not in structure:
+        return [Group("", "observations", [f"x{i}" for i in range(n)])]
+    return [Group(str(key), str(key), _named(part, str(key), 1) or []) for key, part in structure["dict"]]
+
+
+def _indices(observe: Any, n: int) -> list[int]:
+    """The entries of the observation that the n columns are."""
+    try:
+        found = subset.to_indices(observe, 10**9) if isinstance(observe, str) and subset.size(observe) == n else None
+    except ValueError:
+        found = None
+    return list(range(n)) if found is None else found
+
+
+def _chosen(columns: tuple[Columns, ...], observe: Any) -> tuple[Columns, ...]:
+    """The columns of a subset of the observation; none of them if it does not fit."""
+    if observe is None:
+        return columns
+    total = sum(len(kind.names) for kind in columns)
+    try:
+        left = set(subset.to_indices(observe, total))
+    except (ValueError, TypeError, AttributeError):
+        return ()
+    parts, at = [], 0
+    for kind in columns:
+        parts.append(Columns(kind.title, tuple(name for i, name in enumerate(kind.names, at) if i in left)))
+        at += len(kind.names)
+    return tuple(part for part in parts if part.names)
 
 
 def actuator_name(model: Any, i: int) -> str:

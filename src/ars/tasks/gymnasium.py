@@ -6,7 +6,7 @@ What the policy does in a step is in actors.py, plain for a task's first steps a
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
@@ -18,8 +18,12 @@ from ars.errors import ArsError, SettingError, TaskError
 from ars.files import one_line
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
+from ars.subset import ALL
 from ars.tasks import Rollout, define, locomotion, user_code
 from ars.tasks.actors import CompiledActor, PlainActor, load
+from ars.tasks.axis_names import structure_groups
+from ars.tasks.observations import View, make_view
+from ars.tasks.robot_views import robot_view
 
 FloatArray = NDArray[np.float64]
 
@@ -34,15 +38,26 @@ class GymnasiumTask:
     releases_gil = False
 
     def __init__(
-        self, name: str, own: Callable[[], gymnasium.Env[Any, Any]] | None = None, *, plain_steps: float = PLAIN_STEPS
+        self,
+        name: str,
+        own: Callable[[], gymnasium.Env[Any, Any]] | None = None,
+        *,
+        plain_steps: float = PLAIN_STEPS,
+        observe: str = ALL,
+        mirror: bool = False,
     ) -> None:
         self.name = name
         self._env = make_env(name, own)
-        self.n = int(spaces.flatdim(self._env.observation_space))
-        self._x = np.empty(self.n)
-        self._observe = _observer(name, self._env.observation_space, self._x)
+        space = self._env.observation_space
+        whole = np.empty(int(spaces.flatdim(space)))
+        self._observe = _observer(name, space, whole)
         self._robot = locomotion.TASKS.get(name)
         self._mujoco: Any = self._env.unwrapped if _is_mujoco(self._env) else None
+        self._view = self._make_view(len(whole), observe, mirror)
+        self._x = whole if self._view.indices is None else np.empty(len(self._view.indices))
+        if self._view.indices is not None:
+            self._observe = _subset_observer(self._observe, whole, self._view.indices, self._x)
+        self.n = len(self._x)
         self.actions, self.p = _actions(name, self._env.action_space, clip=self._mujoco is None)
         self._actor: PlainActor | CompiledActor = PlainActor(self.actions, self.n, self.p)
         self._plain_steps = plain_steps  # that are left
@@ -50,10 +65,22 @@ class GymnasiumTask:
         self.H = self.time_limit or DEFAULT_H
         self.survival_bonus = self._robot.survival_bonus if self._robot else 0.0
 
+    def _make_view(self, n: int, observe: str, mirror: bool) -> View:
+        if self._robot:
+            return robot_view(
+                self._robot, self.name, self._mujoco.model, self._mujoco.data, observe=observe, mirror=mirror
+            )
+        if mirror:
+            raise TaskError(
+                f"mirror = True is for robots whose description declares their sides, which {self.name} has not."
+            )
+        return make_view(self.name, observe, n, lambda: structure_groups(_structure(self._env.observation_space), n))
+
     def definition(self) -> dict[str, Any]:
         robot = {"locomotion": locomotion.describe(self._robot)} if self._robot else {}
         observation = _structure(self._env.observation_space)
-        return define(self, observation=observation, actions=self.actions.to_dict(), **robot)
+        more = robot | self._view.definition()
+        return define(self, observation=observation, actions=self.actions.to_dict(), **more)
 
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         if (policy.p, policy.n) != (self.p, self.n):
@@ -191,6 +218,19 @@ def _observer(name: str, space: spaces.Space[Any], x: FloatArray) -> Callable[[A
     if isinstance(space, spaces.Dict | spaces.Tuple) and space.is_np_flattenable:
         return _part_observer(space, x)
     raise TaskError(f"{name} has observations of kind {type(space).__name__}: ARS needs Box, or Dict or Tuple of Box.")
+
+
+def _subset_observer(
+    observe: Callable[[Any], None], whole: FloatArray, indices: Sequence[int], x: FloatArray
+) -> Callable[[Any], None]:
+    """The same for a subset: `observe` writes into `whole`, of which x gets these entries."""
+    chosen = np.array(indices)
+
+    def observe_subset(obs: Any) -> None:
+        observe(obs)
+        np.take(whole, chosen, out=x, mode="clip")  # the mode without a temporary array; the indices are valid
+
+    return observe_subset
 
 
 def _part_observer(space: spaces.Space[Any], x: FloatArray) -> Callable[[Any], None]:

@@ -61,6 +61,8 @@ class Locomotion:
     # how the model differs from its file
     capsules_as_cylinders: bool = False  # mass and inertia by the rule of MuJoCo before 2.1.1
     joint_ranges: tuple[tuple[str, float, float], ...] = ()  # name, lowest and highest angle in degrees
+    # pairs of limbs, by the names of their first bodies, that a reflection at y = 0 swaps: tasks/mirrors.py
+    mirror: tuple[tuple[str, str], ...] = ()
 
     @property
     def needs_contact_forces(self) -> bool:
@@ -106,6 +108,7 @@ _WALKER2D = Locomotion(
     angle_range=(-1.0, 1.0),
     qpos_noise=5e-3,
     qvel_noise=5e-3,
+    mirror=(("thigh", "thigh_left"),),
 )
 _ANT = Locomotion(
     name="Ant-v5",
@@ -121,6 +124,7 @@ _ANT = Locomotion(
     z_range=(0.2, 1.0),
     z_inclusive=True,
     qvel_normal=True,
+    mirror=(("front_left_leg", "right_back_leg"), ("front_right_leg", "back_leg")),  # at ±y, whatever their names
 )
 _HUMANOID = Locomotion(
     name="Humanoid-v5",
@@ -144,6 +148,7 @@ _HUMANOID = Locomotion(
     z_range=(1.0, 2.0),
     qpos_noise=1e-2,
     qvel_noise=1e-2,
+    mirror=(("right_thigh", "left_thigh"), ("right_upper_arm", "left_upper_arm")),
 )
 
 _V1: dict[str, Any] = {"capsules_as_cylinders": True, "bonus_on_fall": True}
@@ -191,7 +196,8 @@ def find(name: str) -> Locomotion | None:
 
 
 def describe(task: Locomotion) -> dict[str, Any]:
-    """The description as JSON, saved with runs and policies; infinity, which JSON lacks, is written as text."""
+    """The description as JSON, saved with runs and policies; infinity, which JSON lacks, is written as text. The pairs
+    of limbs are left out: the definition of a run that keeps the mirror has its signed permutations."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -200,7 +206,7 @@ def describe(task: Locomotion) -> dict[str, Any]:
             return [plain(part) for part in value]
         return str(value) if isinstance(value, float) and math.isinf(value) else value
 
-    return {name: plain(value) for name, value in asdict(task).items()}
+    return {name: plain(value) for name, value in asdict(task).items() if name != "mirror"}
 
 
 def model_path(xml: str) -> Path:

@@ -5,6 +5,7 @@ MjData and its views for one thread; `_bind`, which checks a description and tra
 the same bits as those of tasks/gymnasium.py: sums run in the same order, and nothing is fused (no fastmath).
 """
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +21,10 @@ from ars.errors import TaskError
 from ars.moments import Moments
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
+from ars.subset import ALL
 from ars.tasks import Rollout, define
 from ars.tasks.locomotion import Locomotion, describe, divergence_warnings, load_model, observed
+from ars.tasks.robot_views import robot_view
 
 FloatArray = NDArray[np.float64]
 
@@ -209,12 +212,13 @@ class MujocoTask:
 
     releases_gil = True
 
-    def __init__(self, task: Locomotion, name: str) -> None:
+    def __init__(self, task: Locomotion, name: str, *, observe: str = ALL, mirror: bool = False) -> None:
         self.name, self._task = name, task
         self._model = _shared_model(task)
         self._data = mujoco.MjData(self._model)
         self._init_qpos, self._init_qvel = self._data.qpos.copy(), self._data.qvel.copy()
-        self._views, self._layout, self._rules = _bind(task, self._model, self._data)
+        self._view = robot_view(task, name, self._model, self._data, observe=observe, mirror=mirror)
+        self._views, self._layout, self._rules = _bind(task, self._model, self._data, self._view.indices)
         contacts = len(self._views.cfrc_ext)
         self._contact_high = np.full(contacts, task.contact_clip)
         self.n = int(self._layout.size.sum())
@@ -225,7 +229,9 @@ class MujocoTask:
 
     def definition(self) -> dict[str, Any]:
         actions, robot = Actions().to_dict(), describe(self._task)
-        return define(self, observation={"shape": [self.n]}, actions=actions, locomotion=robot)
+        whole = sum(map(len, observed(self._task, self._data)))
+        observation = {"shape": [whole]}
+        return define(self, observation=observation, actions=actions, locomotion=robot, **self._view.definition())
 
     def reset(self, key: Key) -> None:
         """The initial state that Gymnasium's environments draw from the same seed."""
@@ -272,9 +278,23 @@ def _shared_model(task: Locomotion) -> Any:
     return model
 
 
-def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Rules]:
+def _parts(task: Locomotion, data: Any, indices: Sequence[int] | None) -> list[tuple[FloatArray, float]]:
+    """The views of an observation with their clips; of a subset, each run of neighbours in a part is a view."""
+    parts = list(zip(observed(task, data), (part.clip for part in task.observation), strict=True))
+    if indices is None:
+        return parts
+    chosen, at, wanted = [], 0, np.array(indices)
+    for source, clip in parts:
+        inside = wanted[(wanted >= at) & (wanted < at + len(source))] - at
+        runs = np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1)
+        chosen += [(source[run[0] : run[-1] + 1], clip) for run in runs if len(run)]
+        at += len(source)
+    return chosen
+
+
+def _bind(task: Locomotion, model: Any, data: Any, indices: Sequence[int] | None) -> tuple[_Views, _Layout, _Rules]:
     """A description, checked and translated for the loop."""
-    sources = observed(task, data)
+    parts = _parts(task, data, indices)
     if task.progress == "mass_center":
         position, start, weight, total = data.xipos, 0, model.body_mass.copy(), float(model.body_mass.sum())
     elif task.progress in ("qpos", "xpos", "subtree_com"):
@@ -289,9 +309,9 @@ def _bind(task: Locomotion, model: Any, data: Any) -> tuple[_Views, _Layout, _Ru
         data.qpos, data.qvel, data.ctrl, data.cfrc_ext.reshape(-1), data.warning.number, position.reshape(-1),
     )  # fmt: skip
     layout = _Layout(
-        np.array([source.ctypes.data for source in sources], dtype=np.int64),
-        np.array([len(source) for source in sources], dtype=np.int64),
-        np.array([part.clip for part in task.observation]),
+        np.array([source.ctypes.data for source, _ in parts], dtype=np.int64),
+        np.array([len(source) for source, _ in parts], dtype=np.int64),
+        np.array([clip for _, clip in parts]),
     )
     rules = _Rules(
         frame_skip=task.frame_skip,

@@ -89,7 +89,7 @@ def play(
     """Run the episode, or its first `seconds`, and call `watch` at its start and after every step."""
     name = task_of(policy, task)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    with _sdl_driver(render_mode), closing(_watched(name, watch, render_mode)) as made:
+    with _sdl_driver(render_mode), closing(_watched(name, watch, render_mode, policy.observe)) as made:
         if (policy.p, policy.n) != (made.p, made.n):
             raise SettingError(
                 f"This policy is {policy.p} × {policy.n} and {name} needs {made.p} × {made.n}: "
@@ -120,17 +120,17 @@ def task_of(policy: LinearPolicy, task: str | None) -> str:
     return confirmed(policy.task.get("name"), task, "This policy")
 
 
-def _watched(name: str, watch: Watcher, render_mode: str | None) -> "_WatchedTask | WatchedRobot":
+def _watched(name: str, watch: Watcher, render_mode: str | None, observe: str) -> "_WatchedTask | WatchedRobot":
     """The task, which calls the watcher during its rollout."""
     if name == "lqr":
         raise FilmError("lqr has no pictures: it is a linear system without a body.")
     careful = _careful(name, watch)
     robot = locomotion.find(name) if ":" in name else None
     if robot is None:
-        return _WatchedTask(name, careful, render_mode)
+        return _WatchedTask(name, careful, render_mode, observe)
     from ars.video.user_robot import WatchedRobot
 
-    return WatchedRobot(robot, name, careful)
+    return WatchedRobot(robot, name, careful, observe)
 
 
 def _careful(name: str, watch: Watcher) -> Watcher:
@@ -150,8 +150,8 @@ def _careful(name: str, watch: Watcher) -> Watcher:
 class _WatchedTask(GymnasiumTask):
     """The plain task with a watched environment."""
 
-    def __init__(self, name: str, watch: Watcher, render_mode: str | None) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, watch: Watcher, render_mode: str | None, observe: str) -> None:
+        super().__init__(name, observe=observe)
         if render_mode and self._mujoco is None:  # MuJoCo is drawn by our own camera
             self._env = _drawing(name, self._env, render_mode)
         self.scene = Scene.of(name, self._env)

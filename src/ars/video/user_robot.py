@@ -18,8 +18,8 @@ from ars.video.episode import Scene, Snapshot, Watcher, smooth
 class WatchedRobot(MujocoTask):
     """The compiled task, which calls a watcher after every step."""
 
-    def __init__(self, robot: Locomotion, name: str, watch: Watcher) -> None:
-        super().__init__(robot, name)
+    def __init__(self, robot: Locomotion, name: str, watch: Watcher, observe: str) -> None:
+        super().__init__(robot, name, observe=observe)
         self.scene = Scene(name, SimpleNamespace(model=self._model, data=self._data), dt=self._rules.dt)
         self._watch = watch
 
