@@ -34,6 +34,7 @@ from ars.experiments.run_specs import RunSpec, task_defaults
 from ars.files import make_folder, safe_name
 from ars.presets import make_config
 from ars.races import RaceFile, Round, Standing, read_race
+from ars.records import best_known
 from ars.run_files import read_records
 from ars.settings import finite_number, whole_number
 from ars.stopping import LARGEST_RULE
@@ -204,7 +205,7 @@ def mean_return(records: Records, rung: int) -> float:
 
 def reached(record: dict[str, Any], until: float | None) -> bool:
     """Whether a run has ended with this record because it reached `until`."""
-    mean = record.get("eval_mean")
+    mean = best_known(record)
     return until is not None and mean is not None and mean >= until
 
 

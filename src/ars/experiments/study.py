@@ -5,11 +5,10 @@ with ARS on seeds that tuning has not seen. All arms have equal timesteps and eq
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ars.config import Config, shared_settings
-from ars.experiments.run_specs import CAPS, RunSpec, first_episodes, task_defaults
+from ars.config import shared_settings
+from ars.experiments.run_specs import CAPS, RunSpec, task_defaults
 from ars.experiments.seeds import draw_seeds
 from ars.presets import THRESHOLDS, make_config, paper_robot, threshold
 
@@ -36,6 +35,7 @@ ARMS = {
     "clipup": Arm("clipup"),
     "es": Arm("es"),
     "cem": Arm("cem"),
+    "cem-small": Arm("cem", lambda _: {"nu": 0.0316, "N": 10, "b": 5, "extra": 1e-3, "ranked": True}),
 }
 
 
@@ -60,13 +60,8 @@ STAGES = {
         ("ars", "csa", "sep-cma"),  # ARS and the best two of tuning
     ),
 }  # fmt: skip
+PROTOCOL = "frugal"  # an evaluation costs all arms a tenth of training, and the threshold is confirmed by 100 rollouts
 BUDGETS = (10**6, 3 * 10**6, 10**7, 2 * 10**7)  # timesteps at which rewards are compared
-
-
-def evaluations(config: Config) -> dict[str, Any]:
-    """When and how the current policy is evaluated: by 10 rollouts about every 100 training episodes, so that all arms
-    spend the same on it. The only place that decides this."""
-    return {"eval_every": max(1, round(100 / first_episodes(config))), "eval_episodes": 10}
 
 
 def study_seeds(stage: str, robot: str) -> tuple[int, ...]:
@@ -81,8 +76,7 @@ def study_spec(stage: str, task: str, arm: str, seed: int) -> RunSpec:
     H, shift, (p, n) = task_defaults(task)
     search, settings, _ = ARMS[arm]
     given = settings(n * p)
-    config = make_config(task, search=search, seed=seed, **{"H": H, "shift": shift, **given})
-    config = replace(config, **evaluations(config))
+    config = make_config(task, search=search, seed=seed, **{"H": H, "shift": shift, "protocol": PROTOCOL, **given})
     also = tuple(name for name in shared_settings() if name in given)
     return RunSpec(config, chosen.episodes.get(robot), threshold(task), also, chosen.timesteps[robot])
 
