@@ -100,7 +100,6 @@ def test_a_part_is_run_continued_and_drawn(
     few = dict.fromkeys(study.ROBOTS, 1)
     small = study.STAGES["tuning"]._replace(seeds=few, timesteps=dict.fromkeys(study.ROBOTS, 2000))
     monkeypatch.setitem(study.STAGES, "tuning", small)
-    monkeypatch.setattr(study, "evaluations", lambda _: {"eval_every": 1, "eval_episodes": 1})
     flags = ["--tasks", "Swimmer", "--arms", "ars,csa", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "r")]
     assert ars("study", "searches", *flags, "--dry-run") == 0
     assert "Swimmer-v1 2 runs, 0 there: about " in capsys.readouterr().out
