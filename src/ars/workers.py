@@ -135,6 +135,14 @@ def main_guard_hint(what: str) -> str:
     return ""
 
 
+def share_compiled_code() -> None:
+    """Before workers start: if compiled code cannot be kept beside ours, all workers should keep it in one place."""
+    if not os.access(Path(__file__).parent, os.W_OK):
+        from ars import compiled  # which loads Numba
+
+        compiled.share_cache()
+
+
 def end_workers(processes: Collection[BaseProcess], grace: float) -> None:
     """Interrupt worker processes, and kill those that have not ended after `grace` seconds, together."""
     for process in processes:
@@ -171,9 +179,7 @@ def run_many(
     repeats the call of a worker that died, so a call that trains should continue an existing run folder; and it
     interrupts calls by killing their workers.
     """
-    from ars import compiled
-
-    compiled.share_cache()
+    share_compiled_code()
     count, deadline = cores() if workers is None else workers, time.monotonic() + seconds
     if backend == "ray":
         from ars import cluster

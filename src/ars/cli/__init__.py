@@ -26,12 +26,11 @@ def main(arguments: list[str] | None = None) -> None:
     except (ArsError, CycloptsError) as error:
         if debug:
             raise
-        quiet = isinstance(error, OutputError) and isinstance(
-            error.__cause__, BrokenPipeError
-        )  # `ars … | head` closed the pipe
-        if not quiet:
+        if isinstance(error, OutputError) and isinstance(error.__cause__, BrokenPipeError):
+            code = 128 + signal.SIGPIPE  # `ars … | head` closed the pipe: nothing to say
+        else:
             print(f"ars: {sentence(error)}", file=sys.stderr)
-        code = 128 + signal.SIGPIPE if quiet else 2
+            code = 2
     except KeyboardInterrupt:
         code = interrupt_code()
     flush_or_give_up()

@@ -1,7 +1,6 @@
 """Processes with one environment each, for environments in Python. A worker that dies, or hangs longer than a limit, is
 replaced and its rollouts are repeated; because results depend on keys only, the bits do not change."""
 
-import os
 import pickle
 import signal
 import time
@@ -10,7 +9,6 @@ from collections import Counter, deque
 from contextlib import closing, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
 from ars.errors import ArsError, SettingError, WorkerError
@@ -18,7 +16,7 @@ from ars.executors.batch import Batch, Finished, Rollouts, assemble, nothing, ru
 from ars.files import one_line
 from ars.noise import SharedTable, attach_table, forget_tables
 from ars.tasks import Rollout, Task, TaskFactory
-from ars.workers import CONTEXT, MOST_DEATHS, POLL, end_workers, main_guard_hint, start_worker
+from ars.workers import CONTEXT, MOST_DEATHS, POLL, end_workers, main_guard_hint, share_compiled_code, start_worker
 
 GRACE = 1.0  # seconds that an environment has to close itself
 
@@ -34,10 +32,7 @@ class ProcessExecutor:
         self._workers: list[_Worker] = []
         if step_timeout is not None:
             _beats()  # or an error now, before a run folder is made
-        if not os.access(Path(__file__).parent, os.W_OK):  # all workers should keep compiled code in one place
-            from ars import compiled
-
-            compiled.share_cache()
+        share_compiled_code()
 
     def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts:
         try:
