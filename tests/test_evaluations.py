@@ -48,11 +48,12 @@ def without_confirmations(records: list[Record]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("settings", "at"),
     [
-        ({}, [5, 10, 15, 20, 25, 30]),  # 48 timesteps per iteration, 24 per evaluation
-        ({"eval_every": 7}, [7, 14, 21, 28]),  # never more often than that
-        ({"eval_every": 3}, [5, 10, 15, 20, 25, 30]),
+        ({}, [1, 10, 15, 20, 25, 30]),  # 48 timesteps per iteration, 24 per evaluation
+        ({"eval_every": 7}, [1, 10, 17, 24]),  # never more often than that
+        ({"eval_every": 3}, [1, 10, 15, 20, 25, 30]),
         ({"eval_every": 0}, []),
-        ({"H": 5}, [5, 24]),  # 20 per iteration; predicted 10, but 24 when the length of an evaluation is known
+        ({"eval_episodes": 50}, [1]),  # the first whatever it costs
+        ({"H": 5}, [1, 24]),  # 20 per iteration; predicted by 24, the length of an evaluation, not by 10
         ({"protocol": "paper"}, [10, 20, 30]),
         ({"protocol": "paper", "eval_every": 12}, [12, 24]),
     ],
@@ -60,12 +61,13 @@ def without_confirmations(records: list[Record]) -> list[dict[str, Any]]:
 def test_when_an_evaluation_is_due(settings: dict[str, Any], at: list[int]) -> None:
     records = train(FLAT, **settings)
     assert [r.iteration for r in records if r.evaluation] == at
-    spent = 0 if settings.get("protocol") == "paper" else 24 * len(at)
+    spent = 0 if settings.get("protocol") == "paper" else 12 * settings.get("eval_episodes", 2) * len(at)
     assert records[-1].state.evaluations.timesteps == spent
 
 
 def test_evaluations_cost_a_tenth_at_most() -> None:
-    """Whatever the lengths of episodes do: more than a tenth is only what an evaluation took longer than predicted."""
+    """Whatever the lengths of episodes do: more than a tenth is only the first one, and what an evaluation took longer
+    than predicted."""
     records = train(eval_episodes=3, iterations=100)
     spent = [0, *(int(r.evaluation.steps.sum()) for r in records if r.evaluation)]
     assert len(spent) > 3
@@ -113,7 +115,7 @@ def test_ask_and_tell_has_the_same_schedule(tmp_path: Path) -> None:
                 states = {"count": 12, "mean": [0.0] * 3, "m2": [1.0] * 3}
                 records += run.tell([{**result, "moments": states} if asked.states else result])
             policy = run.policy
-    assert [r.iteration for r in records if r.evaluation] == [r.iteration for r in expected if r.evaluation] == [5, 10]
+    assert [r.iteration for r in records if r.evaluation] == [r.iteration for r in expected if r.evaluation] == [1, 10]
     assert records[-1].state.evaluations == expected[-1].state.evaluations
     assert policy.M.tobytes() == records[-1].policy.M.tobytes()
 
@@ -129,21 +131,20 @@ def test_a_damaged_schedule_is_a_sentence(damage: Any, tmp_path: Path) -> None:
         Run.open(tmp_path / "run")
 
 
-# -- a run that ends before its first evaluation ---------------------------------------------------------------------
+# -- every run has an evaluation -------------------------------------------------------------------------------------
 
 
-def test_a_short_run_ends_with_an_evaluation(tmp_path: Path) -> None:
-    """A newcomer sees what was learned. It is not counted: what follows does not depend on where a run stopped."""
+def test_a_short_run_has_an_evaluation(tmp_path: Path) -> None:
+    """A newcomer sees what was learned, and what follows does not depend on where a run stopped."""
     whole = train(iterations=20)
     short = train(iterations=2, out=tmp_path / "run")
-    assert not any(r.evaluation for r in whole[:2])
-    assert [r.evaluation is not None for r in short] == [False, True]
+    assert lines(short) == lines(whole[:2])
+    assert [r.evaluation is not None for r in short] == [True, False]
     assert read_run(tmp_path / "run").policy_file == "best.npz"
-    assert curves.from_run(tmp_path / "run").columns["at_iteration"].tolist() == [2]
-    assert short[-1].state.evaluations == whole[1].state.evaluations
+    assert curves.from_run(tmp_path / "run").columns["at_iteration"].tolist() == [1]
     rest = list(ars.resume(tmp_path / "run", task=DRIFT, iterations=20))
     assert lines(rest) == lines(whole[2:])
-    assert not train(iterations=2, eval_every=0)[-1].evaluation
+    assert not train(iterations=2, eval_every=0)[0].evaluation
     assert not train(iterations=2, protocol="paper")[-1].evaluation
 
 
@@ -160,10 +161,10 @@ def confirmation(record: Record) -> float:
 
 def test_until_is_confirmed_by_fresh_rollouts(tmp_path: Path) -> None:
     """A lucky evaluation ends nothing, and a confirmation influences nothing but the end."""
-    plain = train()
+    plain = train(iterations=60)
     lucky = next(r for r in plain if r.eval_mean is not None and confirmation(r) < r.eval_mean)
     assert lucky.eval_mean is not None
-    refused = train(until=lucky.eval_mean, out=tmp_path / "refused")
+    refused = train(until=lucky.eval_mean, iterations=60, out=tmp_path / "refused")
     assert len(refused) > lucky.iteration
     assert without_confirmations(refused) == lines(plain)[: len(refused)]
     for r in refused:
@@ -174,7 +175,7 @@ def test_until_is_confirmed_by_fresh_rollouts(tmp_path: Path) -> None:
     assert scalars(refused[lucky.iteration - 1], None)["eval/confirmed_mean_reward"] == confirmation(lucky)
 
     goal = confirmation(lucky)
-    reached = train(until=goal, out=tmp_path / "reached")
+    reached = train(until=goal, iterations=60, out=tmp_path / "reached")
     last = reached[-1]
     assert last.best_known_mean is not None
     assert last.best_known_mean >= goal

@@ -34,7 +34,7 @@ class Config:
     seed: int = setting(0, help="Random seed; it fully determines the run.", least=0, most=LARGEST_SEED)
     protocol: str = setting(
         "frugal",
-        help="When to evaluate: as soon as it costs a tenth of training at most, or as in the paper.",
+        help="When to evaluate: at the start, then for a tenth of training's cost, or as in the paper.",
         choices=tuple(PROTOCOLS),
     )
     eval_every: int = setting(

@@ -28,7 +28,7 @@ from ars.settings import LARGEST_SEED, own_fields, whole_number
 from ars.stopping import Stop
 from ars.tasks import TaskFactory, TaskLike, factory, measure_of
 from ars.tasks.user_code import confirmed, name_of
-from ars.training import CONFIRMATION, confirmation_batch, evaluated, evaluation_batch, iterate, state_evaluation
+from ars.training import CONFIRMATION, confirmation_batch, evaluated, evaluation_batch, iterate
 from ars.warm_start import WarmStart, warm_start_of
 from ars.workers import end_if_importing_main
 
@@ -72,8 +72,8 @@ class Session:
                 self.config, self.state, self.executor, self.definition, measure=self.measure, seconds=self.seconds,
                 phase=phase,
             ):  # fmt: skip
-                if self.config.protocol == "frugal":
-                    record = self._judge(record, phase)
+                if self.config.protocol == "frugal" and self.stop.is_goal(record.eval_mean):
+                    record = self._confirm(record, phase)
                 record = watch.add(record)
                 if self.run:
                     self.run.append(record)
@@ -81,23 +81,16 @@ class Session:
                 if self.stop.reached(record):
                     return
 
-    def _judge(self, record: Record, phase: Callable[[str], None]) -> Record:
-        """Evaluate the last policy of a run that would end without any evaluation, and confirm an evaluation that seems
-        to reach `until`. Neither enters the state: stopping rules do not affect a run's bits."""
-        config, state, H, before = self.config, record.state, self.definition["H"], record.evaluation
+    def _confirm(self, record: Record, phase: Callable[[str], None]) -> Record:
+        """Confirm an evaluation that seems to reach `until`. The state does not have it: stopping rules do not affect
+        a run's bits."""
         began = time.monotonic()
-        if config.eval_every and not state.evaluations.j and self.stop.reached(record):
-            phase(f"evaluating, {config.eval_episodes} rollouts")
-            rollouts = self.executor.run(state_evaluation(config, state, H, record.policy))
-            record = replace(record, evaluation=evaluated(rollouts))
-        if self.stop.is_goal(record.eval_mean):
-            phase(f"confirming, {CONFIRMATION} rollouts")
-            rollouts = self.executor.run(confirmation_batch(config, state, H, record.policy))
-            record = replace(record, confirmation=evaluated(rollouts))
-        if record.evaluation is before and record.confirmation is None:
-            return record
+        phase(f"confirming, {CONFIRMATION} rollouts")
+        batch = confirmation_batch(self.config, record.state, self.definition["H"], record.policy)
+        confirmation = evaluated(self.executor.run(batch))
         took = time.monotonic() - began
-        return replace(record, seconds=record.seconds + took, eval_seconds=record.eval_seconds + took)
+        seconds, eval_seconds = record.seconds + took, record.eval_seconds + took
+        return replace(record, confirmation=confirmation, seconds=seconds, eval_seconds=eval_seconds)
 
     def _before(self) -> list[dict[str, Any]]:
         """The records of earlier sessions."""

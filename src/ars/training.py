@@ -101,6 +101,8 @@ def is_due(config: Config, state: State, rollouts: Rollouts) -> bool:
     if config.protocol == "paper":
         return state.j % config.eval_every == 0
     spent = state.evaluations
+    if not spent.j:  # every run has an evaluation, however short it is
+        return True
     if state.j - spent.j < config.eval_every:
         return False
     predicted = max(config.eval_episodes * float(rollouts.steps.mean()), spent.latest)

@@ -51,7 +51,7 @@ def costs(specs: Iterable[RunSpec]) -> dict[RunSpec, float]:
         evaluations = iterations // config.eval_every if config.eval_every else 0
         evaluating: float = evaluations * config.eval_episodes
         if config.protocol == "frugal":
-            evaluating = min(evaluating, episodes / FRUGAL)
+            evaluating = min(evaluating, max(config.eval_episodes, episodes / FRUGAL))
         seconds[spec] = (episodes + evaluating) * speeds[spec.task]
     return seconds
 
