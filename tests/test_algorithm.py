@@ -69,7 +69,7 @@ class OneStep:
 def _iteration(monkeypatch: pytest.MonkeyPatch, variant: str, deltas: list[list[float]], b: int) -> Any:
     """One iteration on OneStep from M = [1, 2] and two states (0, 0) and (2, 4) seen before."""
 
-    def direction(seed: int, j: int, k: int, p: int, n: int, *, table_size: int) -> Any:
+    def direction(seed: int, j: int, k: int, p: int, n: int, *, table_size: int, mirror: object) -> Any:
         return np.array([deltas[k]])
 
     monkeypatch.setattr(noise, "direction", direction)

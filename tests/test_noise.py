@@ -88,7 +88,8 @@ def test_pinned_environment_seed() -> None:
 @pytest.mark.parametrize("stream", list(Stream))
 def test_stream_numbers_are_fixed(stream: Stream) -> None:
     """They are part of every key, so of every result."""
-    assert {"DELTA": 0, "TRAINING": 1, "EVALUATION": 2, "TEST": 3, "TABLE": 4}[stream.name] == stream
+    numbers = {"DELTA": 0, "TRAINING": 1, "EVALUATION": 2, "TEST": 3, "TABLE": 4, "CONFIRMATION": 5}
+    assert numbers[stream.name] == stream
 
 
 def test_no_noise_table() -> None:

@@ -202,7 +202,7 @@ def test_a_table_that_is_too_small_for_its_task_in_a_file(tmp_path: Path) -> Non
 
 
 def test_configurations_from_before_these_settings_can_be_read(tmp_path: Path) -> None:
-    expected = policies(train(out=tmp_path / "run", iterations=2))
+    expected = policies(train(out=tmp_path / "run", iterations=2, protocol="paper"))
     file = tmp_path / "run" / "config.json"
     content = json.loads(file.read_text())
     config, block = content["config"], content["config"].pop("search")
@@ -214,7 +214,7 @@ def test_configurations_from_before_these_settings_can_be_read(tmp_path: Path) -
     config = read_config(tmp_path / "run").config
     assert (config.noise, config.table_size, config.stats_every) == ("counter", 0, 1)
     rest = policies(list(ars.resume(tmp_path / "run", task=DRIFT, iterations=4)))
-    assert expected + rest == policies(train(iterations=4))
+    assert expected + rest == policies(train(iterations=4, protocol="paper"))
 
 
 # -- the schedule of statistics --------------------------------------------------------------------------------------

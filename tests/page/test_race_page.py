@@ -17,7 +17,7 @@ from small_runs import train
 @pytest.fixture(scope="module")
 def raced(tmp_path_factory: pytest.TempPathFactory) -> Race:
     made = make_race(
-        "lqr", seeds=(1, 2, 3, 4), budget=3000, N=1, H=5, eval_every=1, eval_episodes=1,
+        "lqr", seeds=(1, 2, 3, 4), budget=3000, N=1, H=5, protocol="paper", eval_every=20, eval_episodes=1,
         out=tmp_path_factory.mktemp("page") / "a race",
     )  # fmt: skip
     run_race(made, lambda jobs: [_outcome(job, run(job)) for job in to_do(jobs)])
@@ -54,5 +54,6 @@ def test_the_race_in_the_browser(opened: Opened, raced: Race, tmp_path: Path) ->
     assert page.locator("table.race tr.won").count() == 1
     plot = page.locator("svg.plot[aria-label^='Learning curve']")
     assert plot.locator("path.curve").count() == 1  # the winner
-    faded = plot.locator("path.single")
+    faded = plot.locator(".single")  # a line, and two dots: the seeds of the first round have one evaluation
+    assert plot.locator("circle.single").count() == 2
     assert [faded.nth(i).evaluate("one => one.style.opacity") for i in range(3)] == ["0.3"] * 3

@@ -121,10 +121,12 @@ function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
     const bands = series.filter((line) => line.low).map((line) =>
       s("path", { class: "band", d: areaOf(line, px, py), style: { fill: line.colour, opacity: 0.16 } }));
     const paths = series.map((line) => {
-      if (line.xs.length === 1 && line.ys[0] !== null) return dot(px(line.xs[0]), py(line.ys[0]), line, { class: "curve", r: 4 });
-      const pen = { stroke: line.colour, strokeWidth: line.thin ? 1.2 : 2.2, opacity: line.faded ? 0.3 : line.thin ? 0.75 : 1 };
+      const kind = line.thin ? "single" : "curve", opacity = line.faded ? 0.3 : line.thin ? 0.75 : 1;
+      if (line.xs.length === 1 && line.ys[0] !== null)
+        return dot(px(line.xs[0]), py(line.ys[0]), line, { class: kind, r: line.thin ? 3 : 4, style: { fill: line.colour, opacity } });
+      const pen = { stroke: line.colour, strokeWidth: line.thin ? 1.2 : 2.2, opacity };
       const style = { ...pen, fill: "none", strokeLinejoin: "round", strokeLinecap: "round" };
-      return s("path", { class: line.thin ? "single" : "curve", d: pathOf(line, px, py), style });
+      return s("path", { class: kind, d: pathOf(line, px, py), style });
     });
     return [bands, paths];
   }
