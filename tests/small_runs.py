@@ -1,5 +1,6 @@
-"""Small policies and runs for the tests that look."""
+"""Small policies and runs for tests, and the bits of a run."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,19 @@ import numpy as np
 
 import ars
 from ars.policy import LinearPolicy
+from ars.records import CLOCKS, Record
 from ars.tasks import make
 
 QUICK = {"N": 2, "H": 25, "protocol": "paper", "eval_every": 2, "eval_episodes": 2}
+SMALL_SEARCHES: dict[str, dict[str, Any]] = {  # search → its settings, for a few short rollouts per iteration
+    "ars": {"N": 4},
+    "csa": {"N": 4, "growth": 1.0, "N_most": 9},  # N changes
+    "cma": {"N": 5},
+    "sep-cma": {"N": 5},
+    "clipup": {"N": 4, "b": 3},
+    "es": {"N": 4},
+    "cem": {"N": 10},
+}
 
 
 def small_policy(task: str, seed: int = 0, size: float = 0.3) -> LinearPolicy:
@@ -26,3 +37,16 @@ def train(folder: Path, task: str = "HalfCheetah-v1", seed: int = 0, iterations:
     for _ in ars.train(task, seed=seed, iterations=iterations, out=folder, **{**QUICK, **more}):
         pass
     return folder
+
+
+def run_bits(records: Iterable[Record]) -> list[Any]:
+    """Everything in records and their states but clocks and the wire."""
+    changing = (*CLOCKS, "wire_bytes_out", "wire_bytes_in")
+    return [
+        (
+            {name: value for name, value in record.to_dict().items() if name not in changing},
+            {name: array.tobytes() for name, array in record.state.params.items()},
+            [array.tobytes() for array in (record.policy.M, record.policy.mu, record.policy.sigma)],
+        )
+        for record in records
+    ]

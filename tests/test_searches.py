@@ -86,6 +86,14 @@ def test_it_approaches_the_optimum_of_lqr(search: Any) -> None:
     assert last.relative_cost < 0.5
 
 
+def test_it_learns_cartpole(search: Any) -> None:
+    """M = 0 lasts some 10 steps of 500."""
+    settings: dict[str, Any] = {"protocol": "paper", "eval_every": 1, "eval_episodes": 3, "seed": 1, "workers": 1}
+    *_, last = ars.train("CartPole-v1", search=search_name(search), **settings, until=400.0, iterations=20)
+    assert last.eval_mean is not None
+    assert last.eval_mean >= 400.0
+
+
 def test_an_unregistered_search_is_one_sentence() -> None:
     class Other:
         pass

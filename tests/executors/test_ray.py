@@ -24,6 +24,7 @@ from ars.executors import Batch, SerialExecutor, make_executor, run_block
 from ars.tasks import TaskLike, factory, make
 from batches import batch_of, bits
 from linux_processes import LOOPBACK, alive, descendants, listening
+from small_runs import SMALL_SEARCHES, run_bits
 
 ray = pytest.importorskip("ray")
 from ars.executors.ray import Block, BlockScheduler, RayExecutor, connect, pack, put_together, run_many, unpack  # noqa: E402
@@ -192,6 +193,15 @@ def test_same_bits_as_one_worker(name: str, task: TaskLike, executor_of: Callabl
         assert values < rollouts.wire[0] < 2 * (values + 600) + 40 * 2 * batch.size
         numbers, statistics = 2 * rollouts.rewards.size, batch.gather * (1 + 2 * n)
         assert 8 * (numbers + statistics) <= rollouts.wire[1] <= 8 * (numbers + statistics * batch.size)
+
+
+def test_every_search_has_the_same_bits(executor_of: Callable[[TaskLike], RayExecutor]) -> None:
+    executor = executor_of(DRIFT)
+    for search, own in SMALL_SEARCHES.items():
+        settings: dict[str, Any] = {"search": search, **own, "seed": 3, "iterations": 5}
+        over_ray = list(ars.train(DRIFT, **settings, executor=executor))
+        assert over_ray[-1].to_dict()["wire_bytes_out"] > 0
+        assert run_bits(over_ray) == run_bits(ars.train(DRIFT, **settings, workers=1)), search
 
 
 def test_a_worker_and_a_node_are_killed_and_another_joins(

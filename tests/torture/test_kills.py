@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 from torture_runs import call, flags, kill, same, size, start, words_of
 
+import ars
+from ars.cli import main
 from ars.runs import Run
 from linux_processes import LOOPBACK, descendants, listening
+from small_runs import SMALL_SEARCHES
 
 RUNS: dict[str, tuple[str, dict[str, Any], int]] = {  # task, settings, workers
     "threads": ("Swimmer-v5", {"N": 2, "H": 50, "eval_every": 20, "eval_episodes": 2, "seed": 1}, 2),
@@ -93,6 +96,24 @@ def test_killed_at_random_moments(kind: str, tmp_path: Path, figure: Callable[..
             Run.open(out, mend=False).release()
     finish_and_compare(out, name, settings, how)
     figure(f"kills_{kind}", kills=kills, workers=deaths, in_writes=in_writes, ended=ended, iterations=iterations(out))
+
+
+@pytest.mark.parametrize("search", [name for name in SMALL_SEARCHES if name != "ars"])  # tested above
+def test_every_search_is_killed_and_resumed(search: str, tmp_path: Path) -> None:
+    name, out, settings = "small_envs:Drift", tmp_path / "run", {"search": search, **SMALL_SEARCHES[search], "seed": 4}
+    words = ("train", name, "--out", str(out), *flags(settings), "--iterations", "1000000", "--quiet", "--workers", "1")
+    with start(*words, cwd=tmp_path, eager=True) as process:
+        wait_for_progress(process, out, random.Random(search).randint(3, 20))
+        process.kill()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL, errors
+    with Run.open(out, mend=False) as run:
+        total = run.state.j + 5
+    with pytest.raises(SystemExit) as end:
+        main(["resume", str(out), "--task", name, "--iterations", str(total), "--quiet", "--workers", "1"])
+    assert not end.value.code
+    list(ars.train(name, **settings, iterations=total, out=tmp_path / "uninterrupted", workers=1))
+    same(out, tmp_path / "uninterrupted")
 
 
 def kill_one(moments: random.Random, pid: int, word: str) -> int:
