@@ -9,7 +9,7 @@ from typing import Any
 from ars import subset
 from ars.errors import SettingError
 from ars.searches import Search, make_search, search_name, search_settings
-from ars.searches.ars import VARIANTS
+from ars.searches.ars import ARS, VARIANTS
 from ars.settings import LARGEST_SEED, check_settings, own_fields, setting, shown
 
 DEFAULT_TABLE_SIZE = 25_000_000  # numbers of a shared noise table: 200 MB
@@ -18,7 +18,7 @@ LONGEST_TASK = 1000  # letters of its name
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
 # Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
 # that the files and identities of older runs stay as they are.
-ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False}
+ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False, "steady": False}
 PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
 
@@ -56,6 +56,7 @@ class Config:
         subset.ALL, help="Entries of the observation that the policy sees: 0-26, or names such as qpos,qvel."
     )
     mirror: bool = setting(False, help="Keep policies symmetric in left and right, if the robot has two sides.")
+    steady: bool = setting(False, help="Keep the policy itself unchanged when the statistics of states change.")
     start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
 
     def __new__(cls, **given: Any) -> "Config":
@@ -82,6 +83,10 @@ class Config:
                 raise SettingError(f"observe: {error}.") from error
         if (self.noise == "table") != (self.table_size > 0):
             raise SettingError(f"noise = {self.noise} and table_size = {self.table_size} contradict each other.")
+        if self.steady and not self.normalise:
+            raise SettingError(
+                f"steady = True needs statistics, and {self.label} has none: normalise, or leave it out."
+            )
         if self.stats_every > 1 and not self.normalise:
             raise SettingError(f"stats_every = {self.stats_every} needs statistics, and {self.label} has none.")
 
@@ -94,9 +99,15 @@ class Config:
 
     @property
     def _view(self) -> str:
-        """What its policies see, if not the whole observation, and whether they are symmetric."""
+        """What its policies see, if not the whole observation, and whether they are symmetric and steady."""
         seen = self.observe if len(self.observe) <= 20 else hashlib.sha256(self.observe.encode()).hexdigest()[:8]
-        return ("" if self.observe == subset.ALL else f"-observe{seen}") + ("-mirror" if self.mirror else "")
+        observed = "" if self.observe == subset.ALL else f"-observe{seen}"
+        moving = (
+            ""
+            if self.steady == usually_steady(self.search, self.normalise)
+            else ("-steady" if self.steady else "-running")
+        )
+        return observed + ("-mirror" if self.mirror else "") + moving
 
     def __getattr__(self, name: str) -> Any:
         if name == "variant":
@@ -144,6 +155,11 @@ class Config:
         if {"search", "normalise", "start", *ADDED_TO_FORMAT_2} & value.keys():
             raise SettingError("missing or unknown setting: format 1 has no search block.")
         return Config.from_dict({**value, "search": search, "normalise": normalise, "start": ""})
+
+
+def usually_steady(search: Search, normalise: bool) -> bool:
+    """Whether policies are steady unless the user says otherwise: not those of the paper's search."""
+    return normalise and not isinstance(search, ARS)
 
 
 def shared_settings() -> list[str]:

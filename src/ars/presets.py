@@ -7,7 +7,7 @@ from itertools import product
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from ars.config import DEFAULT_TABLE_SIZE, Config, shared_settings
+from ars.config import DEFAULT_TABLE_SIZE, Config, shared_settings, usually_steady
 from ars.errors import SettingError
 from ars.searches import DEFAULT, SEARCHES, Search, search_class
 from ars.searches.ars import ARS, VARIANTS, Variant
@@ -165,15 +165,16 @@ def make_config(
         if cls is ARS:
             values, shared["normalise"] = _ars_preset(task, variant, block, given.get("normalise"))
             block, variant = values | block, None
-        search = cls(**block)
+        made: Search = cls(**block)
     else:
-        name = type(search).__name__
+        made, name = search, type(search).__name__
         _refuse_unknown(given, set(), name)
     if variant is not None:
         raise SettingError(f"variant = {shown(variant)} is a preset of the search ars, not of {name}.")
     if given.get("noise") == "table":
         given.setdefault("table_size", DEFAULT_TABLE_SIZE)
-    return Config(**{"task": task, "search": search, "H": H, "shift": shift, **shared, **given})
+    shared["steady"] = usually_steady(made, given.get("normalise", shared["normalise"]))
+    return Config(**{"task": task, "search": made, "H": H, "shift": shift, **shared, **given})
 
 
 def _refuse_unknown(given: dict[str, Any], own: set[str], search: str) -> None:

@@ -57,6 +57,7 @@ class State:
     timesteps: int = 0
     evaluations: Evaluations = NO_EVALUATIONS  # by the frugal protocol
     average: FloatArray | None = None  # of M over the iterations so far, if it is asked for
+    mu: FloatArray | None = None  # in place of the states' mean, if policies are steady (steady.py)
 
     def __repr__(self) -> str:
         p, n = self.M.shape
@@ -74,6 +75,8 @@ class State:
         """M_j or its average with mu_j and Sigma_j, or with 0 and 1: the policy that is evaluated and saved."""
         n = self.M.shape[1]
         mu, sigma = self.moments.freeze() if normalised else (np.zeros(n), np.ones(n))
+        if self.mu is not None:
+            mu = self.mu
         return LinearPolicy(self.M if self.average is None else self.average, mu, sigma, task)
 
 

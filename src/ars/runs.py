@@ -68,7 +68,8 @@ PARAM = "param."  # prefix of the names of the search's arrays in checkpoint.npz
 CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
               "best_mean", "best_M", "best_mu", "best_sigma")  # fmt: skip
 HASHES = ("run", "records_size", "records_sha256")  # since format 2
-EVALUATIONS, AVERAGE = "evaluations", "average"  # only of the frugal protocol, and with an average
+# Only of the frugal protocol, with an average, and of steady policies.
+EVALUATIONS, AVERAGE, MU = "evaluations", "average", "mu"
 MOST_SESSIONS = 1000  # kept in config.json
 
 
@@ -280,6 +281,8 @@ class Run:
             extra[EVALUATIONS] = np.array(state.evaluations, dtype=np.int64)
         if self.config.average:
             extra[AVERAGE] = state.M if state.average is None else state.average
+        if self.config.steady:
+            extra[MU] = np.zeros(state.M.shape[1]) if state.mu is None else state.mu
         return extra
 
     def _write_policies(self) -> None:
@@ -349,9 +352,11 @@ class Run:
                 raise ValueError(f"best_M {best[0].shape} or best_mean {best_mean} does not fit this run")
             self.best = Best(best_iteration, best_mean, LinearPolicy(*best))
 
-    def _take_extra(self, path: Path, arrays: dict[str, NDArray[Any]], j: int) -> tuple[Evaluations, FloatArray | None]:
+    def _take_extra(
+        self, path: Path, arrays: dict[str, NDArray[Any]], j: int
+    ) -> tuple[Evaluations, FloatArray | None, FloatArray | None]:
         """What `_extra` wrote; nothing before format 2."""
-        evaluations, average = NO_EVALUATIONS, arrays.get(AVERAGE)
+        evaluations, average, mu = NO_EVALUATIONS, arrays.get(AVERAGE), arrays.get(MU)
         if (given := arrays.get(EVALUATIONS)) is not None:
             if given.shape != (len(evaluations),) or given.dtype != np.int64 or given.min() < 0 or given[2] > j:
                 raise ValueError("its evaluations are impossible for this run")
@@ -360,7 +365,9 @@ class Run:
             if average.shape != self.state.M.shape:
                 raise ValueError(f"average {average.shape} does not fit M {self.state.M.shape}")
             check_policy_arrays(path, average, arrays["mean"], np.ones(self.definition["n"]))
-        return evaluations, average
+        if mu is not None:
+            check_policy_arrays(path, self.state.M, mu, np.ones(self.definition["n"]))
+        return evaluations, average, mu
 
     def _check_last_line(self) -> None:
         """Check the record of iteration j, which the checkpoint holds too."""

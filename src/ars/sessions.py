@@ -227,6 +227,7 @@ def train(
     stats_every: int | None = None,
     observe: str | None = None,
     mirror: bool | None = None,
+    steady: bool | None = None,
     iterations: int | None = None,
     episodes: int | None = None,
     timesteps: int | None = None,

@@ -21,6 +21,7 @@ from ars.policy import LinearPolicy
 from ars.records import SHARED, Evaluation, Evaluations, Record, State, policy_task
 from ars.searches import Telemetry, next_params, next_size, search_settings
 from ars.settings import own_fields
+from ars.steady import scale, steady_mean
 
 FloatArray = NDArray[np.float64]
 
@@ -62,12 +63,17 @@ def update(config: Config, state: State, rollouts: Rollouts, mirror: Mirror | No
         raise SearchError(f"{config.label} reports {min(taken)}, which is a column that all records have.")
     gathered = rollouts.moments if mirror is None else rollouts.moments.symmetric(*mirror.states)
     moments = state.moments.merge(gathered)  # Alg. 2, line 8
-    average = next_average(config, state, params["M"])
-    numbers = *params.values(), moments.mean, moments.m2, *(() if average is None else (average,))
+    average, mu = next_average(config, state, params["M"]), None
+    if config.steady:  # the equations are in steady.py
+        factor = scale(state.moments, moments)
+        params, average = {**params, "M": params["M"] * factor}, None if average is None else average * factor
+        rows = params["M"] if average is None else np.concatenate([params["M"], average])
+        mu = steady_mean(rows, np.zeros(n) if state.mu is None else state.mu, moments, mirror)
+    numbers = *params.values(), moments.mean, moments.m2, *(array for array in (average, mu) if array is not None)
     if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
         raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
     episodes, timesteps = state.episodes + rollouts.steps.size, state.timesteps + int(rollouts.steps.sum())
-    return State(state.j + 1, params, moments, episodes, timesteps, state.evaluations, average), telemetry
+    return State(state.j + 1, params, moments, episodes, timesteps, state.evaluations, average, mu), telemetry
 
 
 def next_average(config: Config, state: State, M: FloatArray) -> FloatArray | None:

@@ -69,7 +69,8 @@ class WarmStart:
             moments = Moments(np.asarray(self.weight, dtype=np.int64), policy.mu, self.weight * Sigma_diag)
             if not np.isfinite(moments.m2).all():
                 raise SettingError("The policy to start from has too large a sigma: give start_weight = 0.")
-        return replace(state, params={**state.params, "M": policy.M}, moments=moments)
+        mu = policy.mu if config.steady and self.weight else None
+        return replace(state, params={**state.params, "M": policy.M}, moments=moments, mu=mu)
 
 
 def warm_start_of(policy: str | Path | LinearPolicy | None, weight: int | None, task: str) -> WarmStart | None:
