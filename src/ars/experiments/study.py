@@ -4,11 +4,11 @@ Settings are chosen on the seeds of the tuning stage, with one rule for all task
 with ARS on seeds that tuning has not seen. All arms have equal timesteps and equal evaluations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ars.config import shared_settings
-from ars.experiments.run_specs import CAPS, RunSpec, task_defaults
+from ars.experiments.run_specs import CAPS, RunSpec, resolved, task_defaults
 from ars.experiments.seeds import draw_seeds
 from ars.presets import THRESHOLDS, make_config, paper_robot, threshold
 
@@ -17,25 +17,28 @@ SMALL = tuple(robot for robot in ROBOTS if robot != "Humanoid")  # n·p up to 10
 
 
 class Arm(NamedTuple):
-    """A search with its settings as a function of n·p, the same on every task. Those of ARS are the paper's preset."""
+    """A search with its settings, the same on every task. Those of ARS are the paper's preset."""
 
     search: str
-    settings: Callable[[int], Mapping[str, Any]] = lambda _: {}
+    settings: Mapping[str, Any] = {}
     robots: tuple[str, ...] = ROBOTS
 
 
+# Positions and velocities alone, without inertias, contact forces and the like.
+BARE = ("Ant", "Humanoid")
+STEADY = {"normalise": True, "steady": True}
 ARMS = {
     "ars": Arm("ars"),
-    "csa": Arm("csa", lambda _: {"nu": 0.03}),
-    "csa-slow": Arm("csa", lambda _: {"nu": 0.02}),
-    "csa-grow": Arm("csa", lambda _: {"nu": 0.03, "growth": 0.1}),
-    "csa-24": Arm("csa", lambda _: {"nu": 0.03, "N": 24}),
-    "cma": Arm("cma", lambda _: {"nu": 0.03}, SMALL),
-    "sep-cma": Arm("sep-cma", lambda _: {"nu": 0.03}),
+    "ars-steady": Arm("ars", STEADY),
+    "csa": Arm("csa"),
+    "csa-running": Arm("csa", {"steady": False}),
+    "cma": Arm("cma", robots=SMALL),
+    "sep-cma": Arm("sep-cma"),
     "clipup": Arm("clipup"),
     "es": Arm("es"),
     "cem": Arm("cem"),
-    "cem-small": Arm("cem", lambda _: {"nu": 0.0316, "N": 10, "b": 5, "extra": 1e-3, "ranked": True}),
+    "ars-observe": Arm("ars", {**STEADY, "observe": "qpos,qvel"}, BARE),
+    "csa-observe": Arm("csa", {"observe": "qpos,qvel"}, BARE),
 }
 
 
@@ -57,7 +60,7 @@ STAGES = {
         {"Swimmer": 3 * 10**6, "Hopper": 3 * 10**6, "HalfCheetah": 3 * 10**6, "Walker2d": 10**7, "Ant": 10**7,
          "Humanoid": 2 * 10**7},
         {"Walker2d": CAPS["Walker2d"]},
-        ("ars", "csa", "sep-cma"),  # ARS and the best two of tuning
+        ("ars", "ars-steady", "csa"),  # ARS and the best two of tuning
     ),
 }  # fmt: skip
 PROTOCOL = "frugal"  # an evaluation costs all arms a tenth of training, and the threshold is confirmed by 100 rollouts
@@ -73,11 +76,13 @@ def study_seeds(stage: str, robot: str) -> tuple[int, ...]:
 def study_spec(stage: str, task: str, arm: str, seed: int) -> RunSpec:
     """One run: to the paper's threshold, or the timesteps of its stage."""
     chosen, robot = STAGES[stage], paper_robot(task)
-    H, shift, (p, n) = task_defaults(task)
+    H, shift, _ = task_defaults(task)
     search, settings, _ = ARMS[arm]
-    given = settings(n * p)
-    config = make_config(task, search=search, seed=seed, **{"H": H, "shift": shift, "protocol": PROTOCOL, **given})
-    also = tuple(name for name in shared_settings() if name in given)
+    if "observe" in settings:
+        settings = {**settings, "observe": resolved(task, settings["observe"])}
+    config = make_config(task, search=search, seed=seed, **{"H": H, "shift": shift, "protocol": PROTOCOL, **settings})
+    in_label = ("normalise", "steady", "observe")
+    also = tuple(name for name in shared_settings() if name in settings and name not in in_label)
     return RunSpec(config, chosen.episodes.get(robot), threshold(task), also, chosen.timesteps[robot])
 
 
