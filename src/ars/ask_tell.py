@@ -106,7 +106,7 @@ class AskTell:
         warm = warm_start_of(start, start_weight, name)
         settings["start"] = warm.name if warm else None
         config = make_config(
-            name, H=definition["H"] if H is None else H,
+            name, shape=(definition["p"], definition["n"]), H=definition["H"] if H is None else H,
             shift=definition["survival_bonus"] if shift is None else shift, **settings,
         )  # fmt: skip
         check_size(definition)

@@ -125,7 +125,7 @@ def new_session(
         given["observe"] = definition.get("observe", subset.ALL)
         if start is not None:
             given["start"] = start.name
-        config = make_config(make.name, **{"H": made.H, "shift": made.survival_bonus, **given})
+        config = make_config(make.name, shape=(made.p, made.n), **{"H": made.H, "shift": made.survival_bonus, **given})
         if made.time_limit is not None and made.time_limit < config.H:
             raise SettingError(
                 f"H = {config.H} is longer than {make.name} lasts: choose H from 1 to {made.time_limit}."
