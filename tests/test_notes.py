@@ -85,8 +85,10 @@ def test_rewards_that_are_all_the_same() -> None:
     nearly = [trained(j, -200.0, -199.9) for j in range(1, 30)]
     assert first_seen("reward_spread", nearly) == (20, pytest.approx(5e-4))
     assert first_seen("reward_spread", [trained(j, -200.0, -199.0) for j in range(1, 30)]) is None
-    solved = [trained(1, 20.0, 30.0), *(trained(j, 500.0, 500.0) for j in range(2, 60))]
-    assert first_seen("reward_spread", solved) is None
+    for best in (30.0, 500.0):
+        solved = [trained(1, 20.0, best, 100.0), *(trained(j, 499.9, 500.0, 500.0) for j in range(2, 60))]
+        assert first_seen("reward_spread", solved) is None
+        assert first_seen("flat_at", solved) is None
 
 
 def test_actions_beyond_their_limits() -> None:

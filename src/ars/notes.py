@@ -24,6 +24,7 @@ ITERATIONS = 20  # the last ones, which must show a symptom: a single one is noi
 SHORTER = 0.7  # of the first iteration's mean length
 ALIKE = 1e-3  # of |mean reward|: differences below it are those of initial states rather than of policies
 EARLY, LATE = 5, 10  # the first and the last evaluations: of 10 rollouts each, one is noisy
+NEARLY = 0.9  # of the way from the first iteration's mean to its best
 SATURATED = 0.5  # of the actions
 GROWN = 40  # iterations before saturation counts: M starts at 0
 
@@ -54,10 +55,14 @@ class History:
         return is_due or config.protocol == "paper" or bool(self.evaluations)
 
     def has_learned(self) -> bool:
-        """Whether rollouts are on average better than the best of the first iteration, before any update. The task's
-        own reward counts: the survival bonus is added again."""
-        best: float = self._reward(self.first) + self.first["reward_max"] - self.first["reward_mean"]
-        return fmean(map(self._reward, self.recent)) > best
+        """Whether rollouts are on average nearly as good as the best of the first iteration, before any update, which
+        may have reached the maximum by chance. The task's own reward counts: the survival bonus is added again."""
+        above: float = self.first["reward_max"] - self.first["reward_mean"]
+        return self.gain() > NEARLY * above
+
+    def gain(self) -> float:
+        """By how much the last iterations are better than the first one."""
+        return fmean(map(self._reward, self.recent)) - self._reward(self.first)
 
     def _reward(self, row: Row) -> float:
         return float(row["reward_mean"] + self.config.shift * row["length_mean"])
@@ -84,8 +89,8 @@ def flat(history: History) -> float | None:
 
 def alike(history: History) -> float | None:
     """The largest spread of rewards in an iteration, as a part of their mean, if the rollouts of each give nearly the
-    same. A solved task, where all reach the maximum, has learned."""
-    if history.has_learned():
+    same, no better than in the first. Where all reach the maximum, there was a gain."""
+    if history.gain() > ALIKE * abs(history.first["reward_mean"]):
         return None
     spreads = [(row["reward_max"] - row["reward_mean"], abs(row["reward_mean"])) for row in history.recent]
     if any(spread > ALIKE * size for spread, size in spreads):
