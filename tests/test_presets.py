@@ -19,7 +19,10 @@ from ars.presets import (
     preset,
     threshold,
 )
-from ars.searches.ars import VARIANTS
+from ars.searches.ars import ARS, VARIANTS
+from ars.searches.csa import CSA
+from ars.sessions import new_session
+from ars.stopping import Stop
 from tools import preset_trials
 
 ROBOTS = ("Swimmer", "Hopper", "HalfCheetah", "Walker2d", "Ant", "Humanoid")
@@ -217,3 +220,27 @@ def test_presets_without_a_table_are_the_winners_of_their_trials() -> None:
         for robot, point in presets.PRESETS[variant].items():
             winner = chosen.get((variant, robot)) or chosen["V1", robot]  # Swimmer's V1-t is its V1
             assert winner[0] == point, (variant, robot)
+
+
+def test_other_tasks_have_the_suggested_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For their sizes, unless the user's settings belong to another; the paper's tasks never."""
+    task: dict[str, Any] = {"task": "Any-v0", "H": 50, "shift": 0.0, "shape": (2, 3)}
+    assert make_config(**task) == make_config("Any-v0", H=50, shift=0.0)
+    assert make_config(**task, N=16) == make_config("Any-v0", H=50, shift=0.0, N=16)
+    assert make_config(**task, N=16).search == ARS(alpha=0.02, nu=0.03, N=16, b=16)
+
+    def by_size(n: int, p: int, H: int) -> tuple[str, dict[str, Any]]:
+        return "csa", {"nu": 0.1 * p, "N": n + H}
+
+    monkeypatch.setattr(presets, "suggested", by_size)
+    assert make_config(**task).search == CSA(nu=0.2, N=53)
+    assert make_config(**task, nu=0.5, seed=3).search == CSA(nu=0.5, N=53)
+    for given in ({"alpha": 0.01}, {"variant": "V1"}, {"search": "ars"}):
+        assert isinstance(make_config(**task, **given).search, ARS)
+    for name in ("lqr", "Hopper-v5"):
+        assert isinstance(make_config(**{**task, "task": name}).search, ARS)
+    with pytest.raises(SettingError, match="H = 0"):
+        make_config(**{**task, "H": 0})
+    session = new_session("CartPole-v1", {}, workers=1, stop=Stop(iterations=1))
+    session.close_executor()
+    assert session.config.search == CSA(nu=0.2, N=504)

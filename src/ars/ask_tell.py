@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ars import subset, trap
+from ars import notes, subset
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError
 from ars.executors import Batch, Rollouts, assemble
@@ -80,7 +80,7 @@ class AskTell:
         self._told: dict[str, Rollout] = {}
         self._began = time.monotonic() - run.seconds
         before = read_records(run.path / "records.jsonl") if run.state.j else []
-        self._watch = trap.Watch(run.config, run.definition, before)
+        self._watch = notes.Watch(run.config, run.definition, before)
 
     # -- making and opening -----------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class AskTell:
         warm = warm_start_of(start, start_weight, name)
         settings["start"] = warm.name if warm else None
         config = make_config(
-            name, H=definition["H"] if H is None else H,
+            name, shape=(definition["p"], definition["n"]), H=definition["H"] if H is None else H,
             shift=definition["survival_bonus"] if shift is None else shift, **settings,
         )  # fmt: skip
         check_size(definition)

@@ -19,6 +19,7 @@ ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # m
 # Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
 # that the files and identities of older runs stay as they are.
 ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False, "steady": False}
+FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the frugal protocol
 PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
 

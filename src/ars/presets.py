@@ -92,7 +92,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
 # Section 4.3 prints no values; these are from docs/lqr.md. According to section 3.2, V2 is impractical on LQR.
 LQR_VARIANT, LQR_PRESET = "V1", Preset(0.0025, 0.01, 4, 4)
 
-# For tasks that are not in the paper.
+# ARS on tasks that are not in the paper: V2 as HalfCheetah has it.
 DEFAULT_VARIANT = "V2"
 DEFAULT_PRESET = Preset(0.02, 0.03, 8, 8)
 
@@ -142,20 +142,51 @@ def preset(task: str, variant: str) -> Preset:
     return PRESETS[variant][robot] if robot else DEFAULT_PRESET
 
 
+def suggested(n: int, p: int, H: int) -> tuple[str, dict[str, Any]]:
+    """The search for a task that the paper does not have, and those of its settings that are not its defaults: from the
+    n numbers of an observation, the p of an action and the horizon alone, with no tuning per task.
+
+    So far it is the same for all sizes: ARS V2 with alpha, nu and N of the paper's HalfCheetah (appendix A.2), the
+    middle one of its six robots; b = N, because V2 uses all directions.
+    """
+    return DEFAULT, {"alpha": DEFAULT_PRESET.alpha, "nu": DEFAULT_PRESET.nu, "N": DEFAULT_PRESET.N}
+
+
+def _suggestion(task: str, shape: tuple[int, int] | None, H: int, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The same, unless the paper has the task, or the user gives a setting that only another search has."""
+    if shape is None or task == "lqr" or robot_of(task):
+        return DEFAULT, {}
+    p, n = shape
+    name, settings = suggested(n, p, whole_number("H", H, 1, 10**9))
+    fitting = {*shared_settings(), "start", *(f.name for f in own_fields(search_class(name)))}
+    return (name, settings) if given.keys() <= fitting else (DEFAULT, {})
+
+
 def threshold(task: str) -> float | None:
     robot = robot_of(task)
     return THRESHOLDS[robot] if robot else None
 
 
 def make_config(
-    task: str, *, H: int, shift: float, search: str | Search | None = None, variant: str | None = None, **overrides: Any
+    task: str,
+    *,
+    H: int,
+    shift: float,
+    shape: tuple[int, int] | None = None,
+    search: str | Search | None = None,
+    variant: str | None = None,
+    **overrides: Any,
 ) -> Config:
     """The configuration from a task's preset and the user's overrides; H and shift are the task's own.
 
     `search` is a name, or a search object, whose settings then cannot be among the overrides. `variant` selects a
-    preset of ARS by the paper's name.
+    preset of ARS by the paper's name. Without either, a task that is not in the paper has the search that is suggested
+    for matrices M of this `shape`, or ARS if it is unknown.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
+    if search is None and variant is None:
+        search, values = _suggestion(task, shape, H, given)
+        given = values | given
     shared: dict[str, Any] = {"normalise": task != "lqr"}  # section 3.2: V2 is impractical on LQR
     if search is None or isinstance(search, str):
         cls, name = search_class(search or DEFAULT), search or DEFAULT

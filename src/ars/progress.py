@@ -17,8 +17,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from ars import trap
 from ars.config import Config
+from ars.notes import advice
 from ars.records import Evaluation, Observer, Record
 from ars.stopping import Stop
 from ars.timing import SpeedMeter, duration, length_text
@@ -100,6 +100,11 @@ class _Lines(_Quiet):
         self._compiled = True
 
     def record(self, record: Record) -> None:
+        self._line(record)
+        for note in advice(record.to_dict(), self._config):
+            self._console.print(f"Note at iteration {record.iteration}: {note}.", highlight=False, soft_wrap=True)
+
+    def _line(self, record: Record) -> None:
         speed = self._speed.add(record)
         self._first_length = self._first_length or record.length_mean
         now = time.monotonic()
@@ -126,7 +131,6 @@ class _Lines(_Quiet):
         parts += [time_left(left, self._stop)] if left is not None else []
         parts += [f"{record.dropped} directions dropped"] if record.dropped else []
         parts += [f"{name} {value:z.4g}" for name, value in record.measures.items()]
-        parts += [note] if (note := trap.advice(record, self._config)) else []
         self._console.print(" | ".join(parts), highlight=False, soft_wrap=True)
 
 
@@ -141,6 +145,7 @@ class _Live(_Quiet):
         self._spread, self._verdict = ("", ""), ""
         self._first_length = 0.0
         self._phase, self._compiles = "", False
+        self._notes: list[str] = []
         self._latest: tuple[Record | None, float | None, float, float] = None, None, seconds, time.monotonic()
 
     def phase(self, what: str) -> None:
@@ -155,12 +160,11 @@ class _Live(_Quiet):
             self._best = max(self._best, -math.inf if record.best_known_mean is None else record.best_known_mean)
             self._spread, self._verdict = spread(record.evaluation), verdict(record, self._stop)
         self._first_length = self._first_length or record.length_mean
+        self._notes += [f"iteration {record.iteration}: {note}" for note in advice(record.to_dict(), self._config)]
         self._latest = record, self._speed.add(record), record.seconds, time.monotonic()
 
     def __rich__(self) -> Group:
-        record = self._latest[0]
-        note = trap.advice(record, self._config) if record else ""
-        return Group(self._table(), *([Text(note, "yellow")] if note else []))
+        return Group(self._table(), *(Text(note, "yellow") for note in self._notes))
 
     def _table(self) -> Table:
         record, speed, seconds, at = self._latest

@@ -26,8 +26,9 @@ LONGEST_LINE = 2**20  # bytes; a usual line has a few hundred
 # The columns that all searches share. The others are the search's telemetry and the task's measures, by name.
 COUNTS = ("iteration", "episodes", "timesteps")
 CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # everything else in a record is determined by the configuration
+SYMPTOMS = ("length_first", "flat_at", "reward_spread", "saturation")  # each where it is first seen: notes.py
 SHARED = (
-    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "length_first", "dropped",
+    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped", *SYMPTOMS,
     "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
     "confirm_mean", "confirm_std", "confirm_min", "confirm_max", "confirm_episodes", "confirm_dropped",
 )  # fmt: skip
@@ -121,13 +122,16 @@ class Record:
     reward_mean: float  # of this iteration's finite training rewards, survival bonus subtracted
     reward_max: float
     length_mean: float  # steps per training rollout of this iteration
-    length_first: float | None = None  # that of the first iteration, if episodes have long been shorter (trap.py)
     dropped: int  # directions left out because a rollout was not finite
     evaluation: Evaluation | None
     state: State
     policy: LinearPolicy
     telemetry: Mapping[str, float] = field(default_factory=dict)  # of the search: sigma_R, update_norm, …
     measures: Mapping[str, float] = field(default_factory=dict)  # of the task: relative_cost for LQR
+    length_first: float | None = None  # the first iteration's mean length, if episodes have become shorter
+    flat_at: float | None = None  # the best of the first evaluations, if the last ones are no better
+    reward_spread: float | None = None  # (maximum − mean) / |mean| of the training rewards, if it is tiny
+    saturation: float | None = None  # estimated part of the actions beyond their limits, if it is large
     wire_bytes_out: int | None = None  # sent for the training rollouts, if the executor uses a network
     wire_bytes_in: int | None = None  # received
     confirmation: Evaluation | None = None  # of the same policy, where the evaluation seemed to reach `until`
@@ -158,7 +162,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The line of records.jsonl."""
-        optional = ("length_first", "wire_bytes_out", "wire_bytes_in")
+        optional = (*SYMPTOMS, "wire_bytes_out", "wire_bytes_in")
         evaluated = ("eval_", "confirm_")
         line = {name: getattr(self, name) for name in SHARED if not name.startswith(evaluated) or name in CLOCKS}
         line = {name: value for name, value in line.items() if name not in optional or value is not None}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ars import subset, trap
+from ars import notes, subset
 from ars.config import LARGEST_EVALUATION, Config, shared_settings
 from ars.errors import SettingError, TaskError
 from ars.executors import Executor, local_executor, make_executor
@@ -65,7 +65,7 @@ class Session:
             stack.callback(self.close_executor)
             if self.already():
                 return
-            watch = trap.Watch(self.config, self.definition, self._before())
+            watch = notes.Watch(self.config, self.definition, self._before())
             if self.run:
                 self.run.begin_session()
             for record in iterate(
@@ -118,7 +118,7 @@ def new_session(
         given["observe"] = definition.get("observe", subset.ALL)
         if start is not None:
             given["start"] = start.name
-        config = make_config(make.name, **{"H": made.H, "shift": made.survival_bonus, **given})
+        config = make_config(make.name, shape=(made.p, made.n), **{"H": made.H, "shift": made.survival_bonus, **given})
         if made.time_limit is not None and made.time_limit < config.H:
             raise SettingError(
                 f"H = {config.H} is longer than {make.name} lasts: choose H from 1 to {made.time_limit}."

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ars.config import Config
+from ars.config import FRUGAL, Config
 from ars.errors import DivergedError, SearchError, SettingError
 from ars.executors import Batch, Executor, Rollouts
 from ars.mirror import Mirror
@@ -25,7 +25,6 @@ from ars.steady import scale, steady_mean
 
 FloatArray = NDArray[np.float64]
 
-FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the frugal protocol
 CONFIRMATION = 100  # rollouts
 
 

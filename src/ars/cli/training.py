@@ -113,6 +113,7 @@ def train(
 
     TASK is one of the six robots (`ars tasks`), any Gymnasium id, or `module:factory` for your own environment.
     Without a stopping rule it trains for 1000 iterations. Ctrl-C saves the run; `ars resume` continues it.
+    A robot has the paper's settings, any other task those that `ars tasks` names; the run prints them as it begins.
     """
     from ars.runs import free_folder
     from ars.sessions import new_session
@@ -224,6 +225,7 @@ def tasks(*, json: Json = False) -> int:
     """
     from ars.catalogue import DEFINITIONS, rows
     from ars.policies import evaluations
+    from ars.presets import suggested
 
     built_in, policies = rows(), evaluations()
     if json:
@@ -246,6 +248,10 @@ def tasks(*, json: Json = False) -> int:
     out.print(table, soft_wrap=False)
     for name, text in DEFINITIONS.items():
         out.print(f"-{name}  {text}")
+    n, p, H = (built_in[0][name] for name in ("n", "p", "H"))
+    search, settings = suggested(n, p, H)
+    chosen = ", ".join(f"{name} {value:g}" for name, value in settings.items())
+    out.print(f"Any other task, for example of n {n}, p {p} and horizon {H}: the search {search} with {chosen}.")
     if policies:
         out.print("\nPolicies that come with ars (ars watch NAME), and their rewards in 100 episodes:")
     for name, one in policies.items():

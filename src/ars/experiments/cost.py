@@ -6,6 +6,7 @@ from contextlib import closing, suppress
 
 import numpy as np
 
+from ars.config import FRUGAL
 from ars.curves import Curve
 from ars.errors import ArsError
 from ars.executors import Batch, run_one
@@ -14,7 +15,6 @@ from ars.noise import Stream
 from ars.policy import LinearPolicy
 from ars.presets import robot_of
 from ars.tasks import make
-from ars.training import FRUGAL
 from ars.workers import run_many
 
 SECONDS = 0.3  # of measurement per task

@@ -108,11 +108,11 @@ def make_race(
         raise SettingError("seeds names a seed twice: each can win only once.")
     least = len(seeds_left(count)) * count
     budget = whole_number("budget", budget, least, LARGEST_RULE)
-    H, shift, _ = task_defaults(task)
+    H, shift, shape = task_defaults(task)
     given = {name: value for name, value in settings.items() if value is not None}
     specs = {}
     for seed in seeds:
-        config = make_config(task, **{"H": H, "shift": shift, **given, "seed": seed})
+        config = make_config(task, shape=shape, **{"H": H, "shift": shift, **given, "seed": seed})
         specs[config.seed] = RunSpec(config, None, None if until is None else finite_number("until", until))
         if until is not None and not config.eval_every:
             raise SettingError(f"until = {until:g} needs evaluations, and eval_every = 0 has none.")

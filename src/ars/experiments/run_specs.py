@@ -109,11 +109,11 @@ def run_spec(
 ) -> RunSpec:  # fmt: skip
     """A run by the paper's protocol, unless `settings` have another: the task's preset, overridden by these, up to the
     task's cap."""
-    H, shift, _ = task_defaults(task)
+    H, shift, shape = task_defaults(task)
     if isinstance(settings.get("observe"), str):
         settings["observe"] = resolved(task, settings["observe"])
     config = make_config(
-        task, search=search, variant=variant, seed=seed,
+        task, shape=shape, search=search, variant=variant, seed=seed,
         **{"H": H, "shift": shift, "protocol": "paper", **settings},
     )  # fmt: skip
     return RunSpec(config, CAPS[paper_robot(task)] if episodes is None else episodes, until)

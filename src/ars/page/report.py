@@ -12,6 +12,7 @@ import numpy as np
 from ars import presets
 from ars.commands import file_words, train_words
 from ars.errors import SettingError
+from ars.notes import advice
 from ars.page.charts import AXES, charts, shorten, tables
 from ars.page.gait import film_gait
 from ars.page.html import write_page
@@ -173,6 +174,7 @@ def _run(run: RunFiles, name: str, most: int) -> dict[str, Any]:
     return {
         "name": name,
         "facts": facts(run),
+        "notes": [f"Iteration {r['iteration']}: {note}." for r in run.records for note in advice(r, run.config)],
         **tables(run.records, most),
         "policy": _policy(run),
         "settings": settings(run),

@@ -25,7 +25,7 @@ function linesOf({ table, column, bands }) {
 // -- sections -------------------------------------------------------------------------------------------------------
 
 const glance = (run) => section("At a glance", [], h("div", { class: "tiles" }, run.facts.map(([label, value]) =>
-  h("div", { class: "tile" }, h("b", {}, value), h("span", {}, label)))));
+  h("div", { class: "tile" }, h("b", {}, value), h("span", {}, label)))), run.notes.map((text) => note(text)));
 
 function runTable(runs) {
   const choose = (index, yes) => yes ? state.chosen.add(index) : state.chosen.delete(index);
