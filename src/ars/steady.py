@@ -29,11 +29,11 @@ def scale(before: Moments, after: Moments) -> FloatArray:
     return np.where(there, new, 0.0) / np.where(there, sigma, 1.0)
 
 
-def steady_mean(rows: FloatArray, mu: FloatArray, after: Moments, mirror: Mirror | None = None) -> FloatArray:
-    """mu' for the rows of M', or of several matrices, none of which sees the change of the mean."""
+def steady_mean(M: FloatArray, mu: FloatArray, after: Moments, mirror: Mirror | None = None) -> FloatArray:
+    """mu', which M' does not tell from mu."""
     mean, sigma = after.freeze()
     there = np.isfinite(sigma)
-    seen = projected((np.where(there, mu - mean, 0.0)) / np.where(there, sigma, 1.0), orthonormal(rows))
+    seen = projected(np.where(there, mu - mean, 0.0) / np.where(there, sigma, 1.0), orthonormal(M))
     moved: FloatArray = mean + np.where(there, sigma, 0.0) * seen
     if mirror is None:
         return moved

@@ -66,8 +66,7 @@ def update(config: Config, state: State, rollouts: Rollouts, mirror: Mirror | No
     if config.steady:  # the equations are in steady.py
         factor = scale(state.moments, moments)
         params, average = {**params, "M": params["M"] * factor}, None if average is None else average * factor
-        rows = params["M"] if average is None else np.concatenate([params["M"], average])
-        mu = steady_mean(rows, np.zeros(n) if state.mu is None else state.mu, moments, mirror)
+        mu = steady_mean(params["M"], np.zeros(n) if state.mu is None else state.mu, moments, mirror)
     numbers = *params.values(), moments.mean, moments.m2, *(array for array in (average, mu) if array is not None)
     if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
         raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
