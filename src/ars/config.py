@@ -18,7 +18,8 @@ LONGEST_TASK = 1000  # letters of its name
 ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # missing in its oldest files
 # Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
 # that the files and identities of older runs stay as they are.
-ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False, "steady": False}
+ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False, "steady": False,
+                     "least_timesteps": 0}  # fmt: skip
 FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the frugal protocol
 PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
@@ -57,6 +58,10 @@ class Config:
         subset.ALL, help="Entries of the observation that the policy sees: 0-26, or names such as qpos,qvel."
     )
     mirror: bool = setting(False, help="Keep policies symmetric in left and right, if the robot has two sides.")
+    least_timesteps: int = setting(
+        0, help="Add directions while episodes are short, until an iteration takes so many timesteps.", least=0,
+        most=10**9,
+    )  # fmt: skip
     steady: bool = setting(False, help="Keep the policy itself unchanged when the statistics of states change.")
     start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
 

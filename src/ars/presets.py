@@ -96,6 +96,9 @@ LQR_VARIANT, LQR_PRESET = "V1", Preset(0.0025, 0.01, 4, 4)
 DEFAULT_VARIANT = "V2"
 DEFAULT_PRESET = Preset(0.02, 0.03, 8, 8)
 
+# With a search other than ARS, an iteration takes at least as many timesteps as so many episodes of full length.
+LEAST_EPISODES = 5
+
 # Appendix A.2, first table: alpha, nu, N, b.
 GRIDS: dict[str, tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...], tuple[int, ...]]] = {
     "Swimmer": ((0.01, 0.02, 0.025), (0.03, 0.02, 0.01), (1,), (1,)),
@@ -204,7 +207,9 @@ def make_config(
         raise SettingError(f"variant = {shown(variant)} is a preset of the search ars, not of {name}.")
     if given.get("noise") == "table":
         given.setdefault("table_size", DEFAULT_TABLE_SIZE)
-    shared["steady"] = usually_steady(made, given.get("normalise", shared["normalise"]))
+    if not isinstance(made, ARS):  # which stays as the paper has it
+        shared["steady"] = usually_steady(made, given.get("normalise", shared["normalise"]))
+        shared["least_timesteps"] = LEAST_EPISODES * whole_number("H", H, 1, 10**9)
     return Config(**{"task": task, "search": made, "H": H, "shift": shift, **shared, **given})
 
 

@@ -58,6 +58,7 @@ class State:
     timesteps: int = 0
     evaluations: Evaluations = NO_EVALUATIONS  # by the frugal protocol
     average: FloatArray | None = None  # of M over the iterations so far, if it is asked for
+    length: float = 0.0  # mean steps per rollout of the last iteration, if their number depends on it
     mu: FloatArray | None = None  # in place of the states' mean, if policies are steady (steady.py)
 
     def __repr__(self) -> str:

@@ -68,8 +68,8 @@ PARAM = "param."  # prefix of the names of the search's arrays in checkpoint.npz
 CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
               "best_mean", "best_M", "best_mu", "best_sigma")  # fmt: skip
 HASHES = ("run", "records_size", "records_sha256")  # since format 2
-# Only of the frugal protocol, with an average, and of steady policies.
-EVALUATIONS, AVERAGE, MU = "evaluations", "average", "mu"
+# Only of the frugal protocol, with an average, with least_timesteps, and of steady policies.
+EVALUATIONS, AVERAGE, LENGTH, MU = "evaluations", "average", "length", "mu"
 MOST_SESSIONS = 1000  # kept in config.json
 
 
@@ -281,6 +281,8 @@ class Run:
             extra[EVALUATIONS] = np.array(state.evaluations, dtype=np.int64)
         if self.config.average:
             extra[AVERAGE] = state.M if state.average is None else state.average
+        if self.config.least_timesteps:
+            extra[LENGTH] = np.array(state.length)
         if self.config.steady:
             extra[MU] = np.zeros(state.M.shape[1]) if state.mu is None else state.mu
         return extra
@@ -354,7 +356,7 @@ class Run:
 
     def _take_extra(
         self, path: Path, arrays: dict[str, NDArray[Any]], j: int
-    ) -> tuple[Evaluations, FloatArray | None, FloatArray | None]:
+    ) -> tuple[Evaluations, FloatArray | None, float, FloatArray | None]:
         """What `_extra` wrote; nothing before format 2."""
         evaluations, average, mu = NO_EVALUATIONS, arrays.get(AVERAGE), arrays.get(MU)
         if (given := arrays.get(EVALUATIONS)) is not None:
@@ -365,9 +367,12 @@ class Run:
             if average.shape != self.state.M.shape:
                 raise ValueError(f"average {average.shape} does not fit M {self.state.M.shape}")
             check_policy_arrays(path, average, arrays["mean"], np.ones(self.definition["n"]))
+        length = _single(arrays, LENGTH, "f") if LENGTH in arrays else 0.0
+        if not 0.0 <= length <= LARGEST_COUNT:
+            raise ValueError(f"length = {length}")
         if mu is not None:
             check_policy_arrays(path, self.state.M, mu, np.ones(self.definition["n"]))
-        return evaluations, average, mu
+        return evaluations, average, length, mu
 
     def _check_last_line(self) -> None:
         """Check the record of iteration j, which the checkpoint holds too."""

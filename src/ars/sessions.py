@@ -228,6 +228,7 @@ def train(
     observe: str | None = None,
     mirror: bool | None = None,
     steady: bool | None = None,
+    least_timesteps: int | None = None,
     iterations: int | None = None,
     episodes: int | None = None,
     timesteps: int | None = None,

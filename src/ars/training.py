@@ -26,6 +26,7 @@ from ars.steady import scale, steady_mean
 FloatArray = NDArray[np.float64]
 
 CONFIRMATION = 100  # rollouts
+MOST_ADDED = 1000  # directions that short episodes may lead to
 
 
 def training_batch(config: Config, state: State, mirror: Mirror | None = None) -> Batch:
@@ -36,10 +37,19 @@ def training_batch(config: Config, state: State, mirror: Mirror | None = None) -
     return Batch(
         policy=replace(state, average=None).policy(normalised=config.normalise, task={}), search=search,
         params=state.params,
-        size=next_size(search, state.params), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
+        size=directions(config, state), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
         H=config.H, shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
         table_size=config.table_size, mirror=mirror,
     )  # fmt: skip
+
+
+def directions(config: Config, state: State) -> int:
+    """Directions of the next iteration: the search's own number, or more while episodes are short. A robot that falls
+    at once costs little and tells little, and a few directions may all point into the trap of falling sooner."""
+    N = next_size(config.search, state.params)
+    if not config.least_timesteps or not state.length:
+        return N
+    return max(N, min(MOST_ADDED, math.ceil(config.least_timesteps / (len(config.search.signs) * state.length))))
 
 
 def evaluation_batch(policy: LinearPolicy, *, episodes: int, H: int, seed: int, j: int, stream: Stream) -> Batch:
@@ -71,7 +81,8 @@ def update(config: Config, state: State, rollouts: Rollouts, mirror: Mirror | No
     if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
         raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
     episodes, timesteps = state.episodes + rollouts.steps.size, state.timesteps + int(rollouts.steps.sum())
-    return State(state.j + 1, params, moments, episodes, timesteps, state.evaluations, average, mu), telemetry
+    length = float(rollouts.steps.mean()) if config.least_timesteps else 0.0
+    return State(state.j + 1, params, moments, episodes, timesteps, state.evaluations, average, length, mu), telemetry
 
 
 def next_average(config: Config, state: State, M: FloatArray) -> FloatArray | None:

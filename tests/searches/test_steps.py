@@ -35,7 +35,7 @@ def test_of_each_pair_the_better_is_kept_and_ties_go_to_plus() -> None:
 
 
 def test_csa() -> None:
-    search = CSA(nu=0.5, N=2)  # b = 1: the best of the two pairs, mueff = 1
+    search = CSA(nu=0.5, N=2, growth=0.0)  # b = 1: the best of the two pairs, mueff = 1
     params, telemetry = search.step(search.initial((1, 2)), TWO, np.array([[1.0, 3.0], [2.0, 0.0]]))
     np.testing.assert_allclose(params["M"], [[-0.5, 0.0]])  # −nu δ_0
     length = math.sqrt(0.375 * 1.625)  # c = (1 + 2) / (2 + 1 + 5)
@@ -44,6 +44,25 @@ def test_csa() -> None:
     assert float(params["nu"]) == pytest.approx(0.5 * math.exp(0.375 / 1.375 * (length / expected - 1.0)))
     assert telemetry["nu_now"] == 0.5
     assert telemetry["update_norm"] == pytest.approx(0.5)
+
+
+def test_csa_grows_before_it_shrinks() -> None:
+    search = CSA(nu=0.5, N=8, growth=2.0, N_most=18)
+    assert search.grown(8.0, 0.5, 0.4, 8.0) == pytest.approx((12.5, 0.5))  # r = 4/5: N takes (5/4)²
+    assert search.grown(12.5, 0.5, 0.5 * 1.25, 8.0) == pytest.approx((8.0, 0.5))  # and gives it back
+    assert search.grown(16.0, 0.5, 0.4, 8.0) == pytest.approx((18.0, 0.4 * math.sqrt(18.0 / 16.0)))  # nu: the rest
+    assert search.grown(8.0, 0.5, 0.6, 8.0) == pytest.approx((8.0, 0.6))
+    assert search.grown(8.0, 0.9, 1.2, 8.0) == (8.0, 1.0)  # nu_most is 2
+    assert CSA(nu=0.5, growth=0.0).grown(8.0, 0.5, 0.4, 8.0) == (8.0, 0.4)
+
+
+def test_csa_takes_more_pairs_than_it_asked_for() -> None:
+    search = CSA(nu=0.5, N=2, growth=0.0)
+    deltas = [*TWO, np.array([[0.0, -2.0]]), np.array([[3.0, 0.0]])]
+    rewards = np.array([[1.0, 3.0], [2.0, 0.0], [0.0, 0.0], [0.0, 4.0]])
+    params, telemetry = search.step(search.initial((1, 2)), deltas, rewards)  # b = 2: pairs 3 and 0, both minus
+    np.testing.assert_allclose(params["M"], [[-0.5 * (0.8041628 * 3.0 + 0.1958372), 0.0]], rtol=1e-6)
+    assert telemetry["N_now"] == 4.0
 
 
 def test_clipup() -> None:

@@ -31,6 +31,7 @@ ARMS = {
     "ars": Arm("ars"),
     "ars-steady": Arm("ars", STEADY),
     "csa": Arm("csa"),
+    "csa-fixed": Arm("csa", {"growth": 0.0}),
     "csa-running": Arm("csa", {"steady": False}),
     "cma": Arm("cma", robots=SMALL),
     "sep-cma": Arm("sep-cma"),

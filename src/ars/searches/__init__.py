@@ -35,7 +35,7 @@ SEARCHES = {
 DEFAULT = "ars"
 RESERVED = ("name", "search", "variant", "task", "start", "normalise", "H", "shift", "seed", "protocol",
             "eval_every", "eval_episodes", "average", "noise", "table_size", "stats_every", "observe",
-            "mirror", "steady")  # fmt: skip
+            "mirror", "steady", "least_timesteps")  # fmt: skip
 
 
 class Search(Protocol):
@@ -47,7 +47,7 @@ class Search(Protocol):
         """The parameters before the first iteration; their names and shapes never change."""
 
     def size(self, params: "Params") -> int:
-        """Directions of the next iteration."""
+        """Directions of the next iteration; there may be more (`least_timesteps`)."""
 
     def candidate(self, params: "Params", delta: "FloatArray", sign: int) -> "FloatArray":
         """The matrix (p, n) that a worker evaluates. Pure."""

@@ -68,7 +68,7 @@ class SepCMA:
         nu, C = float(params["nu"]), params["C"]
         if is_flat(rewards):
             return params, {"nu_now": nu, "update_norm": 0.0, "axis_ratio": math.sqrt(C.max() / C.min())}
-        d, best = C.size, best_of_pairs(rewards, self.size(params) // 2)
+        d, best = C.size, best_of_pairs(rewards, len(rewards) // 2)
         root, z = np.sqrt(C), best.sum(deltas)
         adapted, path_c, steady = paths(params, z, root * z, best.mueff)
         c_c, c_1, c_mu = learning_rates(d, best.mueff)
@@ -133,7 +133,7 @@ class CMA:
         nu, C, A = float(params["nu"]), params["C"], params["A"]
         if is_flat(rewards):
             return params, {"nu_now": nu, "update_norm": 0.0}
-        d, best = len(C), best_of_pairs(rewards, self.size(params) // 2)
+        d, best = len(C), best_of_pairs(rewards, len(rewards) // 2)
         z = best.sum(deltas)
         y = transformed(A, z)
         adapted, path_c, steady = paths(params, z, y, best.mueff)

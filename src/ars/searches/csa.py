@@ -1,11 +1,17 @@
-"""An evolution strategy with mirrored pairs, ranks and cumulative step-size adaptation; N grows as noise prevails.
+"""An evolution strategy with mirrored pairs, ranks and cumulative step-size adaptation; N grows where noise prevails.
 
 It chooses directions as ARS V2-t does, with ranks instead of rewards, and its step length adapts: no alpha, no sigma_R.
-The equations are in ranking.py; the growth of N follows K. Nishida and Y. Akimoto, "PSA-CMA-ES: CMA-ES with
-population size adaptation" (2018), reduced to the mean's path: see `_grown`.
+The equations are in ranking.py. The factor r of the step size is below 1 if steps undo one another: the optimum is
+near, or rewards are noise, against which more pairs help and a smaller nu does not. So N takes the factor first, within
+its bounds, and nu takes what is left of it:
+
+    N ← N r^(−growth) within [N_0, N_most],    nu ← nu r · (N / N_old)^(1 / growth) ≤ nu_most nu_0
+
+K. Nishida and Y. Akimoto, "PSA-CMA-ES: CMA-ES with population size adaptation" (2018), have the same purpose; with
+their rule nu ran away (docs/searches.md). The bound on nu is for the same reason: a robot that learns to fall ever
+sooner leaves a long path too.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -26,8 +32,9 @@ class CSA:
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
     N: int = setting(0, help="Pairs of directions at first; 0: (4 + 3 ln np)/2.", least=0, most=LARGEST_N)
-    growth: float = setting(0.0, help="How fast N may grow while noise prevails; 0: it stays.")
+    growth: float = setting(2.0, help="How much N grows instead of nu shrinking; 0: it stays.", above=-1e-300)
     N_most: int = setting(100, help="N does not grow beyond it.", least=1, most=LARGEST_N, named=False)
+    nu_most: float = setting(2.0, help="nu does not exceed its first value by more.", above=0, named=False)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -39,8 +46,7 @@ class CSA:
 
         N = self.N or default_pairs(shape[0] * shape[1])
         zeros = np.zeros(shape)
-        return {"M": zeros, "path": zeros, "nu": np.array(self.nu), "N": np.array(float(N)), "drift": zeros,
-                "gamma": np.array(0.0)}  # fmt: skip
+        return {"M": zeros, "path": zeros, "nu": np.array(self.nu), "N": np.array(float(N))}
 
     def size(self, params: "Params") -> int:
         return round(float(params["N"]))
@@ -54,30 +60,27 @@ class CSA:
         import numpy as np
 
         from ars.algorithm import norm
-        from ars.searches.ranking import StepSize, best_of_pairs, is_flat
+        from ars.searches.ranking import StepSize, best_of_pairs, expected_norm, is_flat
 
         nu, N = float(params["nu"]), float(params["N"])
+        telemetry: Telemetry = {"nu_now": nu, "N_now": float(len(rewards)), "update_norm": 0.0}
         if is_flat(rewards):
-            return params, {"nu_now": nu, "N_now": float(self.size(params)), "update_norm": 0.0}
-        best = best_of_pairs(rewards, self.size(params) // 2)
+            return params, telemetry
+        best = best_of_pairs(rewards, len(rewards) // 2)
         z = best.sum(deltas)
         adapted = StepSize(params["path"], nu).adapt(z, best.mueff)
-        beta = 0.4
-        drift = (1.0 - beta) * params["drift"] + math.sqrt(beta * (2.0 - beta) * best.mueff / z.size) * z
-        gamma = (1.0 - beta) ** 2 * float(params["gamma"]) + beta * (2.0 - beta)
-        signal = norm(drift) ** 2
+        N_new, nu_new = self.grown(N, nu, adapted.nu, float(self.initial(z.shape)["N"]))
+        after = {"M": params["M"] + nu * z, "path": adapted.path, "nu": np.array(nu_new), "N": np.array(N_new)}
+        path_length = norm(adapted.path) / expected_norm(z.size)
+        return after, {**telemetry, "update_norm": nu * norm(z), "path_length": path_length}
+
+    def grown(self, N: float, nu: float, adapted: float, N_0: float) -> tuple[float, float]:
+        """N and nu after a step that would adapt nu to `adapted`."""
         if self.growth > 0.0:
-            N = N * math.exp(self.growth * (gamma - signal / 1.4))
-            N = min(max(N, float(self.size(self.initial(z.shape)))), float(self.N_most))
-        after = {"M": params["M"] + nu * z, "path": adapted.path, "nu": np.array(adapted.nu), "N": np.array(N),
-                 "drift": drift, "gamma": np.array(gamma)}  # fmt: skip
-        telemetry: Telemetry = {
-            "nu_now": nu,
-            "N_now": float(self.size(params)),
-            "update_norm": nu * norm(z),
-            "signal": signal,
-        }
-        return after, telemetry
+            wanted = N * (nu / adapted) ** self.growth
+            N_new = min(max(wanted, N_0), max(float(self.N_most), N_0))
+            N, adapted = N_new, nu * (N_new / wanted) ** (1.0 / self.growth)
+        return N, min(adapted, self.nu_most * self.nu)
 
     def label(self, normalise: bool) -> str:
         return "csa"
