@@ -72,13 +72,6 @@ def test_evaluations_that_stay_where_they_were() -> None:
     assert first_seen("flat_at", run(better)) is None
 
 
-def test_the_evaluation_of_a_run_that_stopped_before_its_first_does_not_count() -> None:
-    frugal = replace(PLAIN, protocol="frugal", eval_every=1, eval_episodes=10)
-    records = [trained(j, -1200.0, -900.0, -1200.0) for j in range(1, 31)]
-    # the record's 9000 timesteps per iteration pay 10 rollouts of 200 steps from iteration 3 on
-    assert first_seen("flat_at", records, frugal) == (22, -1200.0)
-
-
 def test_rewards_that_are_all_the_same() -> None:
     never = [trained(j, -200.0, -200.0) for j in range(1, 30)]
     assert first_seen("reward_spread", never) == (20, 0.0)

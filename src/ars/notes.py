@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ars.config import FRUGAL, Config
+from ars.config import Config
 from ars.policy import LinearPolicy
 from ars.records import Record
 from ars.settings import own_fields
@@ -44,15 +44,8 @@ class History:
             return
         self.first, self.policy = self.first or row, policy
         self.recent.append(row)
-        if row.get("eval_mean") is not None and self._was_due(row):
+        if row.get("eval_mean") is not None:
             self.evaluations.append(row["eval_mean"])
-
-    def _was_due(self, row: Row) -> bool:
-        """False for the evaluation of a run that stopped before its first one: an uninterrupted run lacks it."""
-        config = self.config
-        predicted: float = config.eval_episodes * row["length_mean"]
-        is_due: bool = row["iteration"] >= config.eval_every and FRUGAL * predicted <= row["timesteps"]
-        return is_due or config.protocol == "paper" or bool(self.evaluations)
 
     def has_learned(self) -> bool:
         """Whether rollouts are on average nearly as good as the best of the first iteration, before any update, which
