@@ -1,5 +1,6 @@
-"""Steady policies: statistics change, the policy does not."""
+"""Beyond Algorithm 2: steady policies, whose statistics change alone, and more directions while episodes are short."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -111,3 +112,24 @@ def test_a_run_resumes_to_the_bit(tmp_path):
     resumed = list(ars.resume(tmp_path / "run", iterations=4, workers=1))[-1]
     assert resumed.state.mu.tobytes() == whole.state.mu.tobytes()
     assert resumed.policy.to_bytes() == whole.policy.to_bytes()
+
+
+def test_short_episodes_get_more_directions(tmp_path):
+    """An iteration takes at least so many timesteps, judged by the episodes of the one before, also after a resume."""
+    settings = {"search": "csa", "N": 3, "growth": 0.0, "seed": 3, "workers": 1, "eval_every": 0}
+    records = list(ars.train("Hopper-v1", **settings, least_timesteps=2000, iterations=4))
+    sizes = [int(record.N_now) for record in records]
+    wanted = [math.ceil(2000 / (2 * record.length_mean)) for record in records[:-1]]
+    assert sizes == [3, *(max(3, size) for size in wanted)]
+    assert max(sizes) > 3
+    assert records[-1].episodes == 2 * sum(sizes)
+    list(ars.train("Hopper-v1", **settings, least_timesteps=2000, iterations=2, out=tmp_path / "run"))
+    resumed = list(ars.resume(tmp_path / "run", iterations=4, workers=1))[-1]
+    assert resumed.policy.to_bytes() == records[-1].policy.to_bytes()
+    plain = list(ars.train("Hopper-v1", **settings, least_timesteps=0, iterations=2))
+    assert [int(record.N_now) for record in plain] == [3, 3]
+
+
+def test_all_but_the_papers_search_take_whole_episodes_at_least():
+    assert make_config("Hopper-v1", H=200, shift=1.0, search="csa").least_timesteps == 1000
+    assert make_config("Hopper-v1", H=200, shift=1.0).least_timesteps == 0
