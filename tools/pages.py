@@ -2,7 +2,7 @@
 
     python -m tools.pages results docs/results.md README.md
 
-The marks are `<!-- table1 -->` (for the table in results/tables/table1.md) and `<!-- end -->`.
+The marks are `<!-- table1 -->` (for the table in results/tables/table1.md, or results/searches/) and `<!-- end -->`.
 """
 
 import re
@@ -18,7 +18,8 @@ def refresh(text: str, results: Path) -> str:
     """The page with the current tables."""
 
     def table(match: "re.Match[str]") -> str:
-        lines = (results / "tables" / f"{match[2]}.md").read_text().splitlines()
+        places = [results / folder / f"{match[2]}.md" for folder in ("tables", "searches")]
+        lines = next((place for place in places if place.is_file()), places[0]).read_text().splitlines()
         rows = [line for line in lines if line.startswith("|")]
         return "\n".join([match[1].rstrip(), *rows, match[3]])
 

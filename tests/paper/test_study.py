@@ -11,7 +11,7 @@ from ars.errors import SettingError
 from ars.experiments import study
 from ars.experiments.run_specs import RunSpec
 from ars.experiments.seeds import PAPER_SEEDS
-from ars.paper.searches import cells, draw_study, make_study, table
+from ars.paper.searches import cells, draw_study, make_study, summary, table
 from ars.presets import PRESETS
 from ars.searches import search_name
 
@@ -78,6 +78,15 @@ def test_cells_by_hand() -> None:
     assert cells(specs, []) == ["0 of 4", *["–"] * 10]
 
 
+def test_the_summary_by_hand(tmp_path: Path) -> None:
+    made = make_study("tuning", out=tmp_path, tasks=["Hopper", "Humanoid"], arms=["csa", "cma"])
+    specs = study.study_specs("tuning", "Hopper-v1", "csa")
+    curves = [run_of(specs[0], [100.0, 3200.0]), run_of(specs[1], [50.0, 60.0, 70.0, 80.0])]
+    drawn = summary(made, curves)
+    assert drawn.columns == ("task", "threshold", "csa", "cma")
+    assert drawn.rows == [["Hopper-v1", "3120", "1 of 2: 5.00e5", "–"], ["Humanoid-v1", "6000", "–", "–"]]
+
+
 def test_six_runs_have_an_interval_of_the_median() -> None:
     specs = study.study_specs("held-out", "Hopper-v1", "csa")[:7]
     early = [run_of(spec, [0.0] * i + [3200.0]) for i, spec in enumerate(specs[:4])]
@@ -108,7 +117,7 @@ def test_a_part_is_run_continued_and_drawn(
     assert ars("study", "searches", *flags) == 0
     assert "2 runs, 2 there: nothing to run" in capsys.readouterr().out
     files = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
-    assert files == {f"tuning.{kind}" for kind in ("md", "csv", "png", "svg")}
+    assert files == {*(f"tuning.{kind}" for kind in ("md", "csv", "png", "svg")), "tuning-summary.md"}
     before = (tmp_path / "out" / "tuning.md").read_text()
     assert before.count("\n| Swimmer-v1 | ") == 3  # ars, csa and Wong's csa; no arm without a run
     draw_study(make_study("tuning", out=tmp_path / "out", tasks=["Ant"]))  # draws the whole stage in any case

@@ -105,6 +105,7 @@ def draw_study(study: Study, *, say: Callable[[str], None] = print, warn: Callab
         return
     drawn, name = table(study, curves), study.stage
     files = {f"{name}.md": drawn.markdown().encode(), f"{name}.csv": drawn.csv().encode()}
+    files[f"{name}-summary.md"] = summary(study, curves).markdown().encode()
     make_folder(study.out)
     for file, content in {**files, **image_files(name, lambda: plot(study, curves))}.items():
         write_atomic(study.out / file, content)
@@ -138,6 +139,20 @@ def table(study: Study, curves: Sequence[Curve]) -> Table:
                 rows.append([task, arm, *cells(specs, curves)])
         rows += _published(task, study.arms)
     return Table(f"Searches: {study.stage} seeds", COLUMNS, rows, (*_settings(study), NOTE))
+
+
+def summary(study: Study, curves: Sequence[Curve]) -> Table:
+    """For the README: a row per task, a column per arm."""
+    rows = []
+    for task in study.names:
+        row = [task, f"{THRESHOLDS[paper_robot(task)]:g}"]
+        for arm in study.arms:
+            specs = study_specs(study.stage, task, arm)
+            _, reached, _, median, *_ = cells(specs, curves) if specs else [NOTHING] * 4
+            row.append(NOTHING if reached == NOTHING else f"{reached}: {median}")
+        rows.append(row)
+    note = "Seeds that reached the threshold, and the median timesteps to it over all seeds."
+    return Table(f"Searches: {study.stage} seeds", ("task", "threshold", *study.arms), rows, (note,))
 
 
 NOTE = (
