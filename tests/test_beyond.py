@@ -130,6 +130,7 @@ def test_short_episodes_get_more_directions(tmp_path):
     assert [int(record.N_now) for record in plain] == [3, 3]
 
 
-def test_all_but_the_papers_search_take_whole_episodes_at_least():
+def test_searches_that_rank_take_whole_episodes_at_least():
     assert make_config("Hopper-v1", H=200, shift=1.0, search="csa").least_timesteps == 1000
     assert make_config("Hopper-v1", H=200, shift=1.0).least_timesteps == 0
+    assert make_config("Hopper-v1", H=200, shift=1.0, search="es").least_timesteps == 0
