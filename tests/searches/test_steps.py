@@ -46,11 +46,11 @@ def test_csa() -> None:
     assert telemetry["update_norm"] == pytest.approx(0.5)
 
 
-def test_csa_grows_before_it_shrinks() -> None:
-    search = CSA(nu=0.5, N=8, growth=2.0, N_most=18)
-    assert search.grown(8.0, 0.5, 0.4, 8.0) == pytest.approx((12.5, 0.5))  # r = 4/5: N takes (5/4)²
-    assert search.grown(12.5, 0.5, 0.5 * 1.25, 8.0) == pytest.approx((8.0, 0.5))  # and gives it back
-    assert search.grown(16.0, 0.5, 0.4, 8.0) == pytest.approx((18.0, 0.4 * math.sqrt(18.0 / 16.0)))  # nu: the rest
+def test_csa_grows_as_it_shrinks() -> None:
+    search = CSA(nu=0.5, N=8, growth=1.0, N_most=18)
+    assert search.grown(8.0, 0.5, 0.32, 8.0) == pytest.approx((12.5, 0.4))  # r = 16/25: N takes 25/16, nu 4/5
+    assert search.grown(12.5, 0.4, 0.625, 8.0) == pytest.approx((8.0, 0.5))  # and back
+    assert search.grown(16.0, 0.5, 0.32, 8.0) == pytest.approx((18.0, 0.32 * math.sqrt(18.0 / 16.0)))  # nu: the rest
     assert search.grown(8.0, 0.5, 0.6, 8.0) == pytest.approx((8.0, 0.6))
     assert search.grown(8.0, 0.9, 1.2, 8.0) == (8.0, 1.0)  # nu_most is 2
     assert CSA(nu=0.5, growth=0.0).grown(8.0, 0.5, 0.4, 8.0) == (8.0, 0.4)

@@ -61,7 +61,7 @@ STAGES = {
         {"Swimmer": 3 * 10**6, "Hopper": 3 * 10**6, "HalfCheetah": 3 * 10**6, "Walker2d": 10**7, "Ant": 10**7,
          "Humanoid": 2 * 10**7},
         {"Walker2d": CAPS["Walker2d"]},
-        ("ars", "ars-steady", "csa"),  # ARS and the best two of tuning
+        ("ars", "csa", "sep-cma"),  # ARS and the best two of tuning
     ),
 }  # fmt: skip
 PROTOCOL = "frugal"  # an evaluation costs all arms a tenth of training, and the threshold is confirmed by 100 rollouts

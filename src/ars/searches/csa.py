@@ -2,10 +2,10 @@
 
 It chooses directions as ARS V2-t does, with ranks instead of rewards, and its step length adapts: no alpha, no sigma_R.
 The equations are in ranking.py. The factor r of the step size is below 1 if steps undo one another: the optimum is
-near, or rewards are noise, against which more pairs help and a smaller nu does not. So N takes the factor first, within
-its bounds, and nu takes what is left of it:
+near, which a smaller nu answers, or rewards are noise, which more pairs answer. Nothing tells the one from the other,
+so that N and nu share the factor; what N cannot take within its bounds is left to nu:
 
-    N ← N r^(−growth) within [N_0, N_most],    nu ← nu r · (N / N_old)^(1 / growth) ≤ nu_most nu_0
+    N ← N r^(−growth) within [N_0, N_most],    nu ← nu r · (N / N_old)^(1 / (2 growth)) ≤ nu_most nu_0
 
 K. Nishida and Y. Akimoto, "PSA-CMA-ES: CMA-ES with population size adaptation" (2018), have the same purpose; with
 their rule nu ran away (docs/searches.md). The bound on nu is for the same reason: a robot that learns to fall ever
@@ -32,7 +32,7 @@ class CSA:
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
     N: int = setting(0, help="Pairs of directions at first; 0: (4 + 3 ln np)/2.", least=0, most=LARGEST_N)
-    growth: float = setting(2.0, help="How much N grows instead of nu shrinking; 0: it stays.", above=-1e-300)
+    growth: float = setting(1.0, help="How much N grows while noise prevails; 0: it stays.", above=-1e-300)
     N_most: int = setting(100, help="N does not grow beyond it.", least=1, most=LARGEST_N, named=False)
     nu_most: float = setting(2.0, help="nu does not exceed its first value by more.", above=0, named=False)
 
@@ -77,9 +77,8 @@ class CSA:
     def grown(self, N: float, nu: float, adapted: float, N_0: float) -> tuple[float, float]:
         """N and nu after a step that would adapt nu to `adapted`."""
         if self.growth > 0.0:
-            wanted = N * (nu / adapted) ** self.growth
-            N_new = min(max(wanted, N_0), max(float(self.N_most), N_0))
-            N, adapted = N_new, nu * (N_new / wanted) ** (1.0 / self.growth)
+            N_new = min(max(N * (nu / adapted) ** self.growth, N_0), max(float(self.N_most), N_0))
+            N, adapted = N_new, adapted * (N_new / N) ** (0.5 / self.growth)
         return N, min(adapted, self.nu_most * self.nu)
 
     def label(self, normalise: bool) -> str:
