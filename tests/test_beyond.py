@@ -106,7 +106,7 @@ def test_it_needs_statistics():
 
 
 def test_a_run_resumes_to_the_bit(tmp_path):
-    settings = {"search": "csa", "N": 3, "average": 2, "workers": 1, "seed": 3}
+    settings = {"search": "csa", "N": 3, "average": 2, "workers": 1, "seed": 3, "least_timesteps": 300}
     whole = list(ars.train("Hopper-v1", **settings, iterations=4))[-1]
     list(ars.train("Hopper-v1", **settings, iterations=2, out=tmp_path / "run"))
     resumed = list(ars.resume(tmp_path / "run", iterations=4, workers=1))[-1]
