@@ -84,7 +84,7 @@ def test_the_summary_by_hand(tmp_path: Path) -> None:
     curves = [run_of(specs[0], [100.0, 3200.0]), run_of(specs[1], [50.0, 60.0, 70.0, 80.0])]
     drawn = summary(made, curves)
     assert drawn.columns == ("task", "threshold", "csa", "cma")
-    assert drawn.rows == [["Hopper-v1", "3120", "1 of 2: 5.00e5", "–"], ["Humanoid-v1", "6000", "–", "–"]]
+    assert drawn.rows == [["Hopper-v1", "3120", "1 of 2 (5.00e5); 1640", "–"], ["Humanoid-v1", "6000", "–", "–"]]
 
 
 def test_six_runs_have_an_interval_of_the_median() -> None:

@@ -148,10 +148,10 @@ def summary(study: Study, curves: Sequence[Curve]) -> Table:
         row = [task, f"{THRESHOLDS[paper_robot(task)]:g}"]
         for arm in study.arms:
             specs = study_specs(study.stage, task, arm)
-            _, reached, _, median, *_ = cells(specs, curves) if specs else [NOTHING] * 4
-            row.append(NOTHING if reached == NOTHING else f"{reached}: {median}")
+            _, reached, _, median, _, _, reward, *_ = cells(specs, curves) if specs else [NOTHING] * 7
+            row.append(NOTHING if reached == NOTHING else f"{reached} ({median}); {reward.partition(' ')[0]}")
         rows.append(row)
-    note = "Seeds that reached the threshold, and the median timesteps to it over all seeds."
+    note = "Seeds that reached the threshold (median timesteps to it, over all seeds); mean reward at 1e6 timesteps."
     return Table(f"Searches: {study.stage} seeds", ("task", "threshold", *study.arms), rows, (note,))
 
 
