@@ -13,7 +13,8 @@ from ars.searches.cem import CEM
 from ars.searches.clipup import ClipUp
 from ars.searches.cma import CMA, SepCMA, learning_rates, square_root
 from ars.searches.csa import CSA
-from ars.searches.es import ES, centred_ranks
+from ars.searches.es import ES
+from ars.searches.ranking import centred_ranks
 
 TWO = [np.array([[1.0, 0.0]]), np.array([[0.0, 2.0]])]  # deltas of shape (p, n) = (1, 2)
 
@@ -35,7 +36,7 @@ def test_of_each_pair_the_better_is_kept_and_ties_go_to_plus() -> None:
 
 
 def test_csa() -> None:
-    search = CSA(nu=0.5, N=2, growth=0.0)  # b = 1: the best of the two pairs, mueff = 1
+    search = CSA(nu=0.5, N=2, growth=0.0, both=False, stride=1.0)  # b = 1: the best of the two pairs, mueff = 1
     params, telemetry = search.step(search.initial((1, 2)), TWO, np.array([[1.0, 3.0], [2.0, 0.0]]))
     np.testing.assert_allclose(params["M"], [[-0.5, 0.0]])  # −nu δ_0
     length = math.sqrt(0.375 * 1.625)  # c = (1 + 2) / (2 + 1 + 5)
@@ -57,12 +58,27 @@ def test_csa_grows_as_it_shrinks() -> None:
 
 
 def test_csa_takes_more_pairs_than_it_asked_for() -> None:
-    search = CSA(nu=0.5, N=2, growth=0.0)
+    search = CSA(nu=0.5, N=2, growth=0.0, both=False, stride=1.0)
     deltas = [*TWO, np.array([[0.0, -2.0]]), np.array([[3.0, 0.0]])]
     rewards = np.array([[1.0, 3.0], [2.0, 0.0], [0.0, 0.0], [0.0, 4.0]])
     params, telemetry = search.step(search.initial((1, 2)), deltas, rewards)  # b = 2: pairs 3 and 0, both minus
     np.testing.assert_allclose(params["M"], [[-0.5 * (0.8041628 * 3.0 + 0.1958372), 0.0]], rtol=1e-6)
     assert telemetry["N_now"] == 4.0
+
+
+def test_csa_with_both_halves() -> None:
+    """Ranks of [[1, 3], [2, 0]] are [[−1/6, ½], [1/6, −½]]: both differ by 2/3, the better half of pair 0 is best."""
+    best = ranking.both_halves(np.array([[1.0, 3.0], [2.0, 0.0]]), 2)
+    assert (best.ks.tolist(), best.signs.tolist(), best.mueff) == ([0, 1], [-1.0, 1.0], pytest.approx(2.0))
+    np.testing.assert_allclose(best.weights, [0.5, 0.5])
+    assert ranking.both_halves(np.array([[1.0, 3.0], [2.0, 0.0]]), 1).ks.tolist() == [0]
+    same = ranking.both_halves(np.array([[5.0, 5.0], [2.0, 0.0]]), 1)
+    assert (same.weights.tolist(), same.mueff) == ([0.0], math.inf)
+    search = CSA(nu=0.5, N=2, stride=3.0)
+    params, _ = search.step(search.initial((1, 2)), TWO, np.array([[1.0, 3.0], [5.0, 5.0]]))
+    assert params["M"].tolist() == [[0.0, 0.0]]  # b = 1: the best pair says nothing
+    params, _ = search.step(search.initial((1, 2)), TWO, np.array([[1.0, 9.0], [5.0, 5.0]]))
+    np.testing.assert_allclose(params["M"], [[-1.5, 0.0]])  # −stride nu δ_0
 
 
 def test_clipup() -> None:

@@ -1,6 +1,9 @@
 """An evolution strategy with mirrored pairs, ranks and cumulative step-size adaptation; N grows where noise prevails.
 
-It chooses directions as ARS V2-t does, with ranks instead of rewards, and its step length adapts: no alpha, no sigma_R.
+It chooses directions as ARS V2-t does, the b pairs with the best better half, weighs them by ranks instead of rewards,
+and its step length adapts: no alpha, no sigma_R. The better half decides which pairs count, because a few that go well
+lead out of the trap of falling at once; both halves decide their weight, because the best of many noisy rollouts alone
+leads to policies whose neighbours fail. (With both=False a pair counts by its better half alone, as in the literature.)
 The equations are in ranking.py. The factor r of the step size is below 1 if steps undo one another: the optimum is
 near, which a smaller nu answers, or rewards are noise, which more pairs answer. Nothing tells the one from the other,
 so that N and nu share the factor; what N cannot take within its bounds is left to nu:
@@ -12,6 +15,7 @@ their rule nu ran away (docs/searches.md). The bound on nu is for the same reaso
 sooner leaves a long path too.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -26,13 +30,15 @@ LARGEST_N = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class CSA:
-    """M moves to the weighted mean of the best b = N/2 pairs' better halves."""
+    """M moves by the weighted mean of the best b = N/2 pairs."""
 
     signs: ClassVar[tuple[int, ...]] = (+1, -1)
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
-    N: int = setting(0, help="Pairs of directions at first; 0: (4 + 3 ln np)/2.", least=0, most=LARGEST_N)
-    growth: float = setting(1.0, help="How much N grows while noise prevails; 0: it stays.", above=-1e-300)
+    N: int = setting(0, help="Pairs of directions at first; 0: 4 + 3 ln np.", least=0, most=LARGEST_N)
+    both: bool = setting(True, help="Weigh pairs by the difference of their halves' ranks, not by the better half's.")
+    stride: float = setting(1.5, help="Step, as a multiple of the weighted mean.", above=0, shrink=True, named=False)
+    growth: float = setting(0.0, help="How much N grows while noise prevails; 0: it stays.", above=-1e-300)
     N_most: int = setting(100, help="N does not grow beyond it.", least=1, most=LARGEST_N, named=False)
     nu_most: float = setting(2.0, help="nu does not exceed its first value by more.", above=0, named=False)
 
@@ -44,7 +50,7 @@ class CSA:
 
         from ars.searches.ranking import default_pairs
 
-        N = self.N or default_pairs(shape[0] * shape[1])
+        N = self.N or 2 * default_pairs(shape[0] * shape[1])  # of which half are used
         zeros = np.zeros(shape)
         return {"M": zeros, "path": zeros, "nu": np.array(self.nu), "N": np.array(float(N))}
 
@@ -60,19 +66,26 @@ class CSA:
         import numpy as np
 
         from ars.algorithm import norm
-        from ars.searches.ranking import StepSize, best_of_pairs, expected_norm, is_flat
+        from ars.searches.ranking import StepSize, best_of_pairs, both_halves, expected_norm, is_flat
 
         nu, N = float(params["nu"]), float(params["N"])
         telemetry: Telemetry = {"nu_now": nu, "N_now": float(len(rewards)), "update_norm": 0.0}
         if is_flat(rewards):
             return params, telemetry
-        best = best_of_pairs(rewards, len(rewards) // 2)
+        best = (both_halves if self.both else best_of_pairs)(rewards, len(rewards) // 2)
+        if math.isinf(best.mueff):
+            return params, telemetry
         z = best.sum(deltas)
         adapted = StepSize(params["path"], nu).adapt(z, best.mueff)
         N_new, nu_new = self.grown(N, nu, adapted.nu, float(self.initial(z.shape)["N"]))
-        after = {"M": params["M"] + nu * z, "path": adapted.path, "nu": np.array(nu_new), "N": np.array(N_new)}
+        after = {
+            "M": params["M"] + (self.stride * nu) * z,
+            "path": adapted.path,
+            "nu": np.array(nu_new),
+            "N": np.array(N_new),
+        }
         path_length = norm(adapted.path) / expected_norm(z.size)
-        return after, {**telemetry, "update_norm": nu * norm(z), "path_length": path_length}
+        return after, {**telemetry, "update_norm": self.stride * nu * norm(z), "path_length": path_length}
 
     def grown(self, N: float, nu: float, adapted: float, N_0: float) -> tuple[float, float]:
         """N and nu after a step that would adapt nu to `adapted`."""

@@ -50,6 +50,7 @@ class ES:
         import numpy as np
 
         from ars.algorithm import finite_directions, norm, weighted_sum
+        from ars.searches.ranking import centred_ranks
 
         ks = finite_directions(*rewards.T)
         ranks = np.full(rewards.shape, np.nan)
@@ -66,14 +67,3 @@ class ES:
 
     def label(self, normalise: bool) -> str:
         return "es"
-
-
-def centred_ranks(values: "FloatArray") -> "FloatArray":
-    """rank / (count − 1) − ½ for every value, in the shape of `values`; equal values share their mean rank."""
-    import numpy as np
-
-    if values.size < 2:
-        return np.zeros(values.shape)
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(counts) - (counts + 1) / 2.0
-    return np.asarray(ranks[place].reshape(values.shape) / (values.size - 1) - 0.5)

@@ -52,6 +52,33 @@ def best_of_pairs(rewards: FloatArray, b: int) -> Selection:
     return Selection(ks, np.where(r_plus[ks] >= r_minus[ks], 1.0, -1.0), weights, 1.0 / math.fsum(weights**2))
 
 
+def both_halves(rewards: FloatArray, b: int) -> Selection:
+    """The b pairs with the best better half, each weighted by the difference of its halves' ranks, Σ |w| = 1.
+
+    A pair whose halves are equally good says nothing, and one whose halves differ much says most. Given the ranks, a
+    random walk has steps of the same length as with the weights of `best_of_pairs`, so that the path stays unbiased.
+    rewards as above. None of the b pairs may differ: the weights are then 0, and mueff is infinite.
+    """
+    r_plus, r_minus = rewards.T
+    ks = finite_directions(r_plus, r_minus)
+    ranks = centred_ranks(rewards[ks])
+    best_first = np.argsort(-np.maximum(r_plus[ks], r_minus[ks]), kind="stable")[: max(1, min(b, len(ks)))]
+    difference = ranks[best_first, 0] - ranks[best_first, 1]
+    total = math.fsum(np.abs(difference))
+    weights = np.abs(difference) / total if total > 0.0 else np.zeros(len(difference))
+    mueff = 1.0 / math.fsum(weights**2) if total > 0.0 else math.inf
+    return Selection(ks[best_first], np.where(difference >= 0.0, 1.0, -1.0), weights, mueff)
+
+
+def centred_ranks(values: FloatArray) -> FloatArray:
+    """rank / (count − 1) − ½ for every value, in the shape of `values`; equal values share their mean rank."""
+    if values.size < 2:
+        return np.zeros(values.shape)
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(counts) - (counts + 1) / 2.0
+    return np.asarray(ranks[place].reshape(values.shape) / (values.size - 1) - 0.5)
+
+
 def is_flat(rewards: FloatArray) -> bool:
     """Whether all finite rewards are equal, so that no candidate is better than another.  # D2"""
     finite = rewards[np.isfinite(rewards).all(axis=1)]
