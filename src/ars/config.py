@@ -108,12 +108,9 @@ class Config:
         """What its policies see, if not the whole observation, and whether they are symmetric and steady."""
         seen = self.observe if len(self.observe) <= 20 else hashlib.sha256(self.observe.encode()).hexdigest()[:8]
         observed = "" if self.observe == subset.ALL else f"-observe{seen}"
-        moving = (
-            ""
-            if self.steady == usually_steady(self.search, self.normalise)
-            else ("-steady" if self.steady else "-running")
-        )
-        return observed + ("-mirror" if self.mirror else "") + moving
+        moving = "-steady" if self.steady else "-running"
+        usual = self.steady == usually_steady(self.search, self.normalise)
+        return observed + ("-mirror" if self.mirror else "") + ("" if usual else moving)
 
     def __getattr__(self, name: str) -> Any:
         if name == "variant":
