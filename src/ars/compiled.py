@@ -18,7 +18,7 @@ from typing import Any
 import numba
 from numba import njit
 from numba.core import event
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 _FOLDER = "ARS_CACHE"  # the environment variable by which workers learn of the private folder
 _NOTE = """\
@@ -31,6 +31,38 @@ def compiled(function: Callable[..., Any]) -> Any:
     with suppress(RuntimeError):  # of Numba, which cannot write to any folder
         dispatcher._cache = _cache_for(function)
     return dispatcher
+
+
+def compiled_text(function: Callable[..., Any], digest: str) -> Any:
+    """The same for a function of generated text, which has no file: it is kept under its digest."""
+    dispatcher: Any = njit(nogil=True)(function)
+    with suppress(RuntimeError):
+        folder = _cache_for(compiled_text)._impl.locator.get_cache_path()
+        locator = type("Locator", (_TextLocator,), {"folder": folder, "digest": digest})
+        impl = type("Impl", (CompileResultCacheImpl,), {"_locator_classes": [locator]})
+        make: Any = type("TextCache", (_Cache,), {"_impl_class": impl})
+        dispatcher._cache = make(function)
+    return dispatcher
+
+
+class _TextLocator(_CacheLocator):
+    """The place of compiled code without a source file: beside that of this module."""
+
+    folder: str
+    digest: str
+
+    def get_cache_path(self) -> str:
+        return self.folder
+
+    def get_source_stamp(self) -> str:
+        return self.digest
+
+    def get_disambiguator(self) -> str:
+        return self.digest[:16]
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> "_TextLocator":
+        return cls()
 
 
 def share_cache() -> None:

@@ -6,27 +6,31 @@ docs/tasks.md lists the differences. Any MJCF model with such a description runs
 
 import math
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ars.errors import TaskError
+from ars.files import one_line
+from ars.settings import shown
 from ars.tasks import user_code
 
 INFINITY = float("inf")
+PROGRESS = ("qpos", "xpos", "subtree_com", "mass_center")  # whose x a robot moves along
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Part of an observation: a flattened field of MjData from index `start`, clipped to ±clip."""
+    """Part of an observation: a flattened field of MjData, entries start … stop − 1, clipped to ±clip."""
 
     field: str
     start: int = 0
-    clip: float = INFINITY
+    stop: int | None = None
+    clip: float = field(default=INFINITY, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +210,11 @@ def describe(task: Locomotion) -> dict[str, Any]:
             return [plain(part) for part in value]
         return str(value) if isinstance(value, float) and math.isinf(value) else value
 
-    return {name: plain(value) for name, value in asdict(task).items() if name != "mirror"}
+    described = {name: plain(value) for name, value in asdict(task).items() if name != "mirror"}
+    for part in described["observation"]:
+        if part["stop"] is None:  # as it was before there was a stop
+            del part["stop"]
+    return described
 
 
 def model_path(xml: str) -> Path:
@@ -220,10 +228,15 @@ def model_path(xml: str) -> Path:
 def load_model(task: Locomotion) -> Any:
     """The MjModel of a task, with its differences from the file applied."""
     silence_mujoco()
+    if not isinstance(task.xml, str) or not model_path(task.xml).is_file():
+        raise TaskError(f"{task.name}: there is no model {shown(task.xml)}: give the path of an MJCF file.")
     path = str(model_path(task.xml))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*settotalmass.*")  # from HalfCheetah's file; the user cannot fix it
-        return _load(task, path)
+        try:
+            return _load(task, path)
+        except (ValueError, KeyError, AttributeError) as error:  # MuJoCo's parser, and a joint that is not there
+            raise TaskError(f"{task.name}: its model {path} cannot be loaded: {one_line(error)}") from error
 
 
 def _load(task: Locomotion, path: str) -> Any:
@@ -264,11 +277,67 @@ def observed(task: Locomotion, data: Any) -> list[NDArray[np.float64]]:
     """The numbers in MjData of each part of the observation: views, not copies."""
     parts = []
     for part in task.observation:
-        source = getattr(data, part.field, None)
+        if not isinstance(part, Slice):
+            raise TaskError(f"{task.name}: {shown(part)} in its observation is not a Slice.")
+        source = getattr(data, part.field, None) if isinstance(part.field, str) else None
         if not isinstance(source, np.ndarray) or source.dtype != np.float64:
-            raise TaskError(f"{task.name} observes {part.field!r}, which is not an array of numbers in MjData.")
-        parts.append(source.reshape(-1)[part.start :])
+            raise TaskError(f"{task.name} observes {shown(part.field)}, which is not an array of numbers in MjData.")
+        size = source.size
+        stop = size if part.stop is None else part.stop
+        if not (_is_whole(part.start) and _is_whole(stop) and 0 <= part.start < stop <= size):
+            raise TaskError(
+                f"{task.name} observes {part.field} from {shown(part.start)} to {shown(part.stop)}: its indices are "
+                f"0 to {size - 1}, and the stop comes after the start."
+            )
+        parts.append(source.reshape(-1)[part.start : stop])
     return parts
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def check(task: Locomotion, model: Any) -> None:
+    """TaskError with a sentence if a field of the description has no meaning for its model."""
+
+    def refuse(name: str, wanted: str) -> NoReturn:
+        raise TaskError(f"{task.name}: {name} = {shown(getattr(task, name))} is not {wanted}.")
+
+    for name in ("frame_skip", "H"):
+        if not _is_whole(getattr(task, name)) or getattr(task, name) < 1:
+            refuse(name, "a whole number above 0")
+    for name in ("forward_weight", "survival_bonus", "ctrl_weight", "contact_weight"):
+        if not _is_number(getattr(task, name)) or math.isinf(getattr(task, name)):
+            refuse(name, "a finite number")
+    for name in ("contact_clip", "contact_most", "state_most"):
+        if not _is_number(getattr(task, name)) or getattr(task, name) <= 0:
+            refuse(name, "a number above 0")
+    for name in ("qpos_noise", "qvel_noise"):
+        if not _is_number(getattr(task, name)) or not 0 <= getattr(task, name) < math.inf:
+            refuse(name, "a number of at least 0")
+    for name in ("z_range", "angle_range"):
+        value = getattr(task, name)
+        if not (isinstance(value, tuple | list) and len(value) == 2 and all(map(_is_number, value))):
+            refuse(name, "a pair of numbers")
+        if not value[0] < value[1]:
+            refuse(name, "a range: its first number must be below its second")
+    if task.progress not in PROGRESS:
+        raise TaskError(f"{task.name} measures progress by {shown(task.progress)}: choose {', '.join(PROGRESS)}.")
+    if not _is_whole(task.z_index) or not 0 <= task.z_index < model.nq:
+        refuse("z_index", f"an index of qpos, 0 to {model.nq - 1}")
+    if model.nq < 3 and (tuple(task.angle_range) != (-INFINITY, INFINITY)):
+        refuse("angle_range", f"possible: the angle is qpos[2], and this model has {model.nq} positions")
+    if task.progress in ("xpos", "subtree_com") and model.nbody < 2:
+        refuse("progress", "possible: this model has no body")
+    if not model.nu:
+        raise TaskError(f"{task.name}: its model has no actuators.")
+    for part in task.observation:
+        if not _is_number(part.clip) or part.clip <= 0:
+            raise TaskError(f"{task.name}: clip = {shown(part.clip)} of {part.field} is not a number above 0.")
 
 
 def diverged(data: Any) -> bool:
