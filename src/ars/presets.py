@@ -3,6 +3,7 @@
 They are per robot: `Hopper-v1` (the paper's own definition) and `Hopper-v5` share them.
 """
 
+import math
 from itertools import product
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -92,7 +93,10 @@ PRESETS: dict[str, dict[str, Preset]] = {
 # Section 4.3 prints no values; these are from docs/lqr.md. According to section 3.2, V2 is impractical on LQR.
 LQR_VARIANT, LQR_PRESET = "V1", Preset(0.0025, 0.01, 4, 4)
 
-# ARS on tasks that are not in the paper: V2 as HalfCheetah has it.
+# The size of actions under the first noise, on tasks that are not in the paper.
+ACTION_NOISE = 0.3
+
+# ARS on these tasks: V2 as HalfCheetah has it.
 DEFAULT_VARIANT = "V2"
 DEFAULT_PRESET = Preset(0.02, 0.03, 8, 8)
 
@@ -150,10 +154,10 @@ def suggested(n: int, p: int, H: int) -> tuple[str, dict[str, Any]]:
     """The search for a task that the paper does not have, and those of its settings that are not its defaults: from the
     n numbers of an observation, the p of an action and the horizon alone, with no tuning per task.
 
-    So far it is the same for all sizes: ARS V2 with alpha, nu and N of the paper's HalfCheetah (appendix A.2), the
-    middle one of its six robots; b = N, because V2 uses all directions.
+    csa, which needs no alpha. Of n normalised observations the noise makes actions of the size nu sqrt(n); 0.3 of an
+    action's usual range of 1 is enough to be felt and not so much as to saturate (docs/choosing.md has the figures).
     """
-    return DEFAULT, {"alpha": DEFAULT_PRESET.alpha, "nu": DEFAULT_PRESET.nu, "N": DEFAULT_PRESET.N}
+    return "csa", {"nu": float(f"{ACTION_NOISE / math.sqrt(n):.2g}")}
 
 
 def _suggestion(task: str, shape: tuple[int, int] | None, H: int, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:

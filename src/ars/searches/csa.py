@@ -37,7 +37,7 @@ class CSA:
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
     N: int = setting(0, help="Pairs of directions at first; 0: 4 + 3 ln np.", least=0, most=LARGEST_N)
     both: bool = setting(True, help="Weigh pairs by the difference of their halves' ranks, not by the better half's.")
-    stride: float = setting(1.5, help="Step, as a multiple of the weighted mean.", above=0, shrink=True, named=False)
+    stride: float = setting(1.5, help="Step, as a multiple of the weighted mean.", above=0, named=False)
     growth: float = setting(0.0, help="How much N grows while noise prevails; 0: it stays.", above=-1e-300)
     N_most: int = setting(100, help="N does not grow beyond it.", least=1, most=LARGEST_N, named=False)
     nu_most: float = setting(2.0, help="nu does not exceed its first value by more.", above=0, named=False)
