@@ -18,12 +18,13 @@ from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
 from ars.subset import ALL
 from ars.tasks import Rollout, define
-from ars.tasks.locomotion import Locomotion, describe, divergence_warnings
+from ars.tasks.locomotion import PROGRESS, Locomotion, describe, divergence_warnings
 from ars.tasks.robot_views import robot_view, terms_view
 from ars.tasks.robots import loop
-from ars.tasks.robots.paper import PaperRobot, paper_robot
+from ars.tasks.robots.paper import PaperRobot, paper_robot, position
 from ars.tasks.robots.robot import Robot, bind, describe_robot
-from ars.tasks.robots.state import VIEWS, views
+from ars.tasks.robots.state import VIEWS, State, views
+from ars.tasks.robots.terms import Model
 
 FloatArray = NDArray[np.float64]
 _Views = namedtuple("_Views", (*VIEWS, "gravity"))
@@ -107,6 +108,16 @@ class MujocoTask:
             np.ascontiguousarray(policy.W.T), np.ascontiguousarray(policy.c), int(first), int(H), float(shift),
             bool(gather), self._x, self._x_first, s1, s2,
         )  # fmt: skip
+
+    def position(self) -> float:
+        """The x that the robot's progress is measured by, now."""
+        if isinstance(self._robot, PaperRobot):
+            state = State(**self._views._asdict(), action=self._arrays.action, last_action=self._arrays.last_action,
+                          t=0.0, step=0, dt=self._arrays.dt)  # fmt: skip
+            kind = PROGRESS.index(self._robot.task.progress)
+            mass = self._model.body_mass
+            return position(state, np.array([float(kind), float(mass.sum()), *mass]))
+        return float(self._data.xpos[Model(self._model, self._data, 0.0).root, 0])
 
     def close(self) -> None:
         """Nothing to release: MjData frees itself."""

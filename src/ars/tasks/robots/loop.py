@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import linecache
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -108,6 +109,8 @@ def make_loop(parts: Parts, *, compiled: bool = True) -> Loop:
 @cache
 def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled: bool) -> Loop:
     digest = hashlib.sha256("\n".join([source, numba.__version__, *map(fingerprint, functions)]).encode()).hexdigest()
+    for name in re.findall(r"^def (\w+)", source, re.MULTILINE):  # linked code is found by name: no two may share one
+        source = re.sub(rf"\b{name}\b", f"{name}_{digest[:16]}", source)
     name = f"<ars loop {digest[:16]}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # for Numba's messages
     scope: dict[str, Any] = {"np": np, "math": math, "State": State, "__name__": generated.__name__}
@@ -119,7 +122,7 @@ def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled:
         scope |= {f"f{i}": _plain_function(f, library) for i, f in enumerate(functions)}
         scope |= {**library, "compiled": lambda f: f, "cached": lambda f: f}
     exec(compile(source, name, "exec"), scope)
-    return Loop(scope["episode"], digest)
+    return Loop(scope[f"episode_{digest[:16]}"], digest)
 
 
 def _plain_library() -> dict[str, Callable[..., None]]:
@@ -155,7 +158,9 @@ def compiled_function(function: Any) -> Any:
         return function
     used = _used(function)
     inner = {name: compiled_function(value) for name, value in used.items() if isinstance(value, FunctionType)}
-    return njit(nogil=True)(_within(function, {name: _LIBRARY[name] for name in used if name in _LIBRARY} | inner))
+    own = _within(function, {name: _LIBRARY[name] for name in used if name in _LIBRARY} | inner)
+    own.__qualname__ = f"{function.__qualname__}_{fingerprint(function)[:16]}"  # see _make_loop
+    return njit(nogil=True)(own)
 
 
 def _plain_function(function: Any, library: dict[str, Callable[..., None]]) -> Any:
@@ -166,9 +171,7 @@ def _plain_function(function: Any, library: dict[str, Callable[..., None]]) -> A
 
 
 def _within(function: Any, names: dict[str, Any]) -> Any:
-    """The function with other globals of these names."""
-    if not names:
-        return function
+    """A copy of the function with other globals of these names."""
     scope = {**function.__globals__, **names}
     return FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
 
