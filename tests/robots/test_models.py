@@ -9,7 +9,7 @@ import pytest
 
 import ars
 
-QUADRUPED = Path(ars.__file__).parent / "robots" / "models" / "quadruped.xml"
+QUADRUPED = Path(ars.__file__).parent / "tasks" / "robots" / "models" / "quadruped.xml"
 LEGS = ("FR", "FL", "RR", "RL")
 LINKS = ("hip", "thigh", "calf")
 JOINTS = [f"{leg}_{link}_joint" for leg in LEGS for link in LINKS]

@@ -20,11 +20,11 @@ from ars.subset import ALL
 if TYPE_CHECKING:
     import gymnasium
 
-    from ars.tasks.locomotion import Locomotion
+    from ars.tasks.robots.find import AnyRobot
 
 # What the library takes as a task: its name, something that makes a Gymnasium environment (its class will do), or the
 # description of a robot.
-TaskLike: TypeAlias = "str | Callable[[], gymnasium.Env[Any, Any]] | Locomotion"
+TaskLike: TypeAlias = "str | Callable[[], gymnasium.Env[Any, Any]] | AnyRobot"
 
 
 class Rollout(NamedTuple):
@@ -94,12 +94,13 @@ def factory(task: TaskLike, *, observe: str | None = None, mirror: bool | None =
 
 
 def _factory(task: TaskLike) -> TaskFactory:
-    from ars.tasks import locomotion, user_code
+    from ars.tasks import user_code
+    from ars.tasks.robots.find import AnyRobot, find_robot
 
     name = user_code.name_of(task)
     if user_code.needs_object(name) and not isinstance(task, str):
-        return TaskFactory(name, isinstance(task, locomotion.Locomotion), task)
-    releases_gil = name == "lqr" or locomotion.find(name) is not None
+        return TaskFactory(name, isinstance(task, AnyRobot), task)
+    releases_gil = name == "lqr" or find_robot(name) is not None
     if not releases_gil:
         _check_known(name)
     return TaskFactory(name, releases_gil)
@@ -108,19 +109,20 @@ def _factory(task: TaskLike) -> TaskFactory:
 def make(name: str, *, compiled: bool = True, own: Any = None, observe: str = ALL, mirror: bool = False) -> Task:
     """The task of a name, or of the user's `own` object; compiled=False chooses plain Python if there is a choice.
     `observe` is a subset of the observation, and with `mirror` the definition has the task's mirror."""
-    from ars.tasks import locomotion
-
     if name == "lqr":
         from ars.tasks.lqr import LqrTask
 
         if observe != ALL or mirror:
             raise TaskError("lqr has neither a subset of its state nor a mirror: leave out observe and mirror.")
         return LqrTask()
-    robot = locomotion.find(name) if own is None else own
-    if compiled and isinstance(robot, locomotion.Locomotion):
+    from ars.tasks.robots.find import AnyRobot, find_robot
+    from ars.tasks.robots.robot import Robot
+
+    robot = find_robot(name) if own is None else own
+    if isinstance(robot, Robot) or (compiled and isinstance(robot, AnyRobot)):
         from ars.tasks.mujoco_loop import MujocoTask
 
-        return MujocoTask(robot, name, observe=observe, mirror=mirror)
+        return MujocoTask(robot, name, observe=observe, mirror=mirror, compiled=compiled)
     from ars.tasks.gymnasium import GymnasiumTask
 
     _check_known(name)
@@ -130,12 +132,12 @@ def make(name: str, *, compiled: bool = True, own: Any = None, observe: str = AL
 
 def _check_known(name: str) -> None:
     """TaskError with the nearest names, unless the name is built in, registered with Gymnasium, or has a module."""
-    from ars.tasks import locomotion
     from ars.tasks.gymnasium import is_registered, registered
+    from ars.tasks.robots.find import names
 
-    if name in locomotion.TASKS or ":" in name or is_registered(name):
+    if name in names() or ":" in name or is_registered(name):
         return
-    known = sorted({"lqr", *locomotion.TASKS, *registered()})
+    known = sorted({"lqr", *names(), *registered()})
     by_lower = {task.lower(): task for task in known}
     near = [by_lower[hit] for hit in difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)]
     hint = f"the nearest names are {', '.join(near)}" if near else "`ars tasks` lists them"

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ars.errors import TaskError
 from ars.files import one_line
 from ars.settings import shown
-from ars.tasks import user_code
 
 INFINITY = float("inf")
 PROGRESS = ("qpos", "xpos", "subtree_com", "mass_center")  # whose x a robot moves along
@@ -189,14 +188,6 @@ TASKS: dict[str, Locomotion] = {
         ),
     )
 }
-
-
-def find(name: str) -> Locomotion | None:
-    """One of the twelve, or the user's own Locomotion as `module:attribute`; None for any other task."""
-    if ":" not in name:
-        return TASKS.get(name)
-    own = user_code.load(name)
-    return own if isinstance(own, Locomotion) else None
 
 
 def describe(task: Locomotion) -> dict[str, Any]:

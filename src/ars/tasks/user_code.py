@@ -66,12 +66,12 @@ def _main_name() -> str | None:
 
 def name_of(task: Any) -> str:
     """The name of a task that the user gave by its name or as an object; TaskError if it is neither."""
-    from ars.tasks import locomotion
+    from ars.tasks.robots import find
 
     if isinstance(task, str):
         return task
-    if isinstance(task, locomotion.Locomotion):
-        return task.name if locomotion.TASKS.get(task.name) == task else f"{type(task).__name__}:<{task.name}>"
+    if isinstance(task, find.AnyRobot):
+        return find.name_of(task)
     _check_factory(task)
     made_by = task if hasattr(task, "__qualname__") else getattr(task, "func", type(task))  # func: functools.partial
     module, path = str(made_by.__module__), str(made_by.__qualname__)

@@ -19,6 +19,7 @@ from ars.policy import LinearPolicy
 from ars.settings import LARGEST_SEED, whole_number
 from ars.tasks import Rollout, locomotion
 from ars.tasks.gymnasium import GymnasiumTask, make_env
+from ars.tasks.robots.find import find_robot
 from ars.tasks.user_code import confirmed
 from ars.video.camera import FilmError
 from ars.video.framing import find_framing
@@ -125,7 +126,7 @@ def _watched(name: str, watch: Watcher, render_mode: str | None, observe: str) -
     if name == "lqr":
         raise FilmError("lqr has no pictures: it is a linear system without a body.")
     careful = _careful(name, watch)
-    robot = locomotion.find(name) if ":" in name else None
+    robot = None if name in locomotion.TASKS else find_robot(name)
     if robot is None:
         return _WatchedTask(name, careful, render_mode, observe)
     from ars.video.user_robot import WatchedRobot

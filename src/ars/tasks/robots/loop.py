@@ -6,8 +6,8 @@ functions and of all that they call, because it does not notice changes in them 
 share one loop: constants and sizes are arguments.
 """
 
-import builtins
 import ctypes
+import dis
 import hashlib
 import linecache
 import math
@@ -143,8 +143,8 @@ def _used(function: FunctionType) -> dict[str, Any]:
     while code:
         one = code.pop()
         code += [const for const in one.co_consts if hasattr(const, "co_code")]
-        for name in one.co_names:
-            if name in function.__globals__ and not hasattr(builtins, name):
+        for name in {step.argval for step in dis.get_instructions(one) if step.opname == "LOAD_GLOBAL"}:
+            if name in function.__globals__:
                 used[name] = function.__globals__[name]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         used[name] = cell.cell_contents

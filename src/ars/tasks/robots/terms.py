@@ -84,10 +84,10 @@ class Model:
 
         joints = []
         for i in range(self.mj.nu):
-            if self.mj.actuator_trntype[i] not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
+            if int(self.mj.actuator_trntype[i]) not in map(int, (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)):
                 raise TaskError(f"{brief(term)}: actuator {self.names('actuator')[i]!r} does not move a joint.")
             joint = int(self.mj.actuator_trnid[i, 0])
-            if self.mj.jnt_type[joint] not in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+            if int(self.mj.jnt_type[joint]) not in map(int, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)):
                 raise TaskError(f"{brief(term)}: actuator {self.names('actuator')[i]!r} moves no hinge and no slide.")
             joints.append(joint)
         return joints
