@@ -19,7 +19,7 @@ ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # m
 # Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
 # that the files and identities of older runs stay as they are.
 ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False, "steady": False,
-                     "least_timesteps": 0}  # fmt: skip
+                     "least_timesteps": 0, "over": "mean"}  # fmt: skip
 FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the frugal protocol
 PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
@@ -61,6 +61,10 @@ class Config:
     least_timesteps: int = setting(
         0, help="Add directions while episodes are short, until an iteration takes so many timesteps.", least=0,
         most=10**9,
+    )  # fmt: skip
+    over: str = setting(
+        "mean", help="How a direction's rewards in a robot's scenarios become one; cvar: mean of the worse half.",
+        choices=("mean", "worst", "cvar"),
     )  # fmt: skip
     steady: bool = setting(False, help="Keep the policy itself unchanged when the statistics of states change.")
     start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
@@ -110,7 +114,8 @@ class Config:
         observed = "" if self.observe == subset.ALL else f"-observe{seen}"
         moving = "-steady" if self.steady else "-running"
         usual = self.steady == usually_steady(self.search, self.normalise)
-        return observed + ("-mirror" if self.mirror else "") + ("" if usual else moving)
+        scenarios = "" if self.over == "mean" else f"-{self.over}"
+        return observed + ("-mirror" if self.mirror else "") + scenarios + ("" if usual else moving)
 
     def __getattr__(self, name: str) -> Any:
         if name == "variant":

@@ -31,6 +31,7 @@ class Stream(IntEnum):
     TEST = 3  # the same for evaluations of a saved policy
     TABLE = 4  # the shared noise table
     CONFIRMATION = 5  # initial states and transitions of the rollouts that confirm an evaluation
+    SCENARIO = 6  # worlds and initial states of robots that are trained in several scenarios
 
 
 class Key(NamedTuple):
@@ -47,6 +48,11 @@ def generator(key: Key) -> np.random.Generator:
     """The generator of one key, at its start."""
     words = np.array([0, key.sign + 1, key.k, key.j], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=np.array([key.seed, key.stream], dtype=np.uint64), counter=words))
+
+
+def scenario_key(key: Key, i: int) -> Key:
+    """The key of scenario i of a rollout: the same for both signs, and different in each stream."""
+    return Key(key.seed, Stream.SCENARIO, key.j, key.k, 10_000 * int(key.stream) + i)
 
 
 def environment_seed(key: Key) -> int:

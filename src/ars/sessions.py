@@ -111,7 +111,7 @@ def new_session(
 ) -> Session:
     """A new run: the task's preset, overridden by `settings`. `out` is its folder, or a function that chooses one."""
     here = _here()
-    make = factory(task, observe=settings.get("observe"), mirror=settings.get("mirror"))
+    make = factory(task, observe=settings.get("observe"), mirror=settings.get("mirror"), over=settings.get("over"))
     with closing(make()) as made:
         definition = made.definition()
         given = {name: value for name, value in settings.items() if value is not None}
@@ -180,7 +180,8 @@ def resume_session(
         given = None if task is None else name_of(task)
         if confirmed(name, given, "This run") != name:
             raise SettingError(f"{run.path} is a run of {name}, not of {given}.")
-        make = factory(name if task is None else task, observe=run.config.observe, mirror=run.config.mirror)
+        config = run.config
+        make = factory(name if task is None else task, observe=config.observe, mirror=config.mirror, over=config.over)
         with closing(make()) as made:
             if run_identity(run.config, made.definition()) != run_identity(run.config, run.definition):
                 raise TaskError(f"{name} is not what it was when this run began: see `task` in {run.path}/config.json.")
@@ -227,6 +228,7 @@ def train(
     stats_every: int | None = None,
     observe: str | None = None,
     mirror: bool | None = None,
+    over: str | None = None,
     steady: bool | None = None,
     least_timesteps: int | None = None,
     iterations: int | None = None,

@@ -82,15 +82,18 @@ class TaskFactory:
     own: Any = None  # that object
     observe: str = ALL  # the entries of the observation that policies see
     mirror: bool = False  # whether policies keep the mirror of left and right
+    over: str = "mean"  # how the rewards of a direction's scenarios become one
 
     def __call__(self) -> Task:
-        return make(self.name, own=self.own, observe=self.observe, mirror=self.mirror)
+        return make(self.name, own=self.own, observe=self.observe, mirror=self.mirror, over=self.over)
 
 
-def factory(task: TaskLike, *, observe: str | None = None, mirror: bool | None = None) -> TaskFactory:
+def factory(
+    task: TaskLike, *, observe: str | None = None, mirror: bool | None = None, over: str | None = None
+) -> TaskFactory:
     """The factory for executors; it creates no task yet, but an unknown name is a TaskError."""
     made = _factory(task)
-    return replace(made, observe=ALL if observe is None else observe, mirror=mirror is True)
+    return replace(made, observe=ALL if observe is None else observe, mirror=mirror is True, over=over or "mean")
 
 
 def _factory(task: TaskLike) -> TaskFactory:
@@ -106,7 +109,9 @@ def _factory(task: TaskLike) -> TaskFactory:
     return TaskFactory(name, releases_gil)
 
 
-def make(name: str, *, compiled: bool = True, own: Any = None, observe: str = ALL, mirror: bool = False) -> Task:
+def make(
+    name: str, *, compiled: bool = True, own: Any = None, observe: str = ALL, mirror: bool = False, over: str = "mean"
+) -> Task:
     """The task of a name, or of the user's `own` object; compiled=False chooses plain Python if there is a choice.
     `observe` is a subset of the observation, and with `mirror` the definition has the task's mirror."""
     if name == "lqr":
@@ -122,7 +127,9 @@ def make(name: str, *, compiled: bool = True, own: Any = None, observe: str = AL
     if isinstance(robot, Robot) or (compiled and isinstance(robot, AnyRobot)):
         from ars.tasks.mujoco_loop import MujocoTask
 
-        return MujocoTask(robot, name, observe=observe, mirror=mirror, compiled=compiled)
+        return MujocoTask(robot, name, observe=observe, mirror=mirror, over=over, compiled=compiled)
+    if over != "mean":
+        raise TaskError(f"over = {over} is for robots with scenarios, and {name} has none.")
     from ars.tasks.gymnasium import GymnasiumTask
 
     _check_known(name)

@@ -5,8 +5,9 @@ Three layers, as in MuJoCo's own rollout module: the generated loop, which does 
 have the same bits as those of tasks/gymnasium.py: sums run in the same order, and nothing is fused (no fastmath).
 """
 
+import copy
 from collections import namedtuple
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import mujoco
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.moments import Moments
-from ars.noise import Key, environment_seed
+from ars.noise import Key, Stream, environment_seed, generator, scenario_key
 from ars.policy import Actions, LinearPolicy
 from ars.subset import ALL
 from ars.tasks import Rollout, define
@@ -23,6 +24,7 @@ from ars.tasks.robot_views import robot_view, terms_view
 from ars.tasks.robots import loop
 from ars.tasks.robots.paper import PaperRobot, paper_robot, position
 from ars.tasks.robots.robot import Robot, bind, describe_robot
+from ars.tasks.robots.scenarios import Scenario, World, check_over, combined
 from ars.tasks.robots.state import VIEWS, State, views
 from ars.tasks.robots.terms import Model
 
@@ -36,13 +38,31 @@ class MujocoTask:
     releases_gil = True
 
     def __init__(
-        self, task: Locomotion | Robot, name: str, *, observe: str = ALL, mirror: bool = False, compiled: bool = True
+        self,
+        task: Locomotion | Robot,
+        name: str,
+        *,
+        observe: str = ALL,
+        mirror: bool = False,
+        over: str = "mean",
+        compiled: bool = True,
+        changes: bool = False,
     ) -> None:
-        self.name = name
+        """`changes`: whether scenarios will change the model, which then is not shared."""
+        self.name, self._over = name, over
         self._robot = robot = _as_robot(task)
-        self._model = _shared_model(robot)
+        check_over(over, robot)
+        changes = changes or robot.scenarios is not None
+        self._model = copy.copy(_shared_model(robot)) if changes else _shared_model(robot)
         self._data = data = mujoco.MjData(self._model)
         self._parts = bind(robot, self._model, data)
+        self._sizes = [
+            (type(term).__name__, len(bound.names))
+            for term, bound in zip(robot.observe, self._parts.observe, strict=True)
+        ]
+        self._world = World(self._model, data, robot.frame_skip(self._model) * float(self._model.opt.timestep))
+        if robot.scenarios is not None:
+            robot.scenarios.check(self._world.model, dict(self._sizes))
         self._view = self._make_view(observe, mirror=mirror)
         self._views = _Views(**views(self._model, data))
         self._arrays = self._make_arrays()
@@ -70,7 +90,7 @@ class MujocoTask:
             clip=loop.clips(parts.observe), index=np.array(indices, dtype=np.int64), whole=np.empty(whole),
             action=np.zeros(nu), last_action=np.zeros(nu), ctrl=np.zeros(nu), queue=np.zeros((1, nu)),
             noise=np.zeros((0, 0)), bias=np.zeros(whole), push=np.zeros((0, 4)),
-            pushed=self._data.xfrc_applied[min(1, model.nbody - 1)], warnings=self._data.warning.number,
+            pushed=self._data.xfrc_applied[self._world.model.root], warnings=self._data.warning.number,
             divergence=np.array(divergence_warnings(), dtype=np.int64), parts=np.zeros(len(parts.reward)),
             frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=not paper,
             contact_forces=robot.task.needs_contact_forces if paper else False,
@@ -86,13 +106,49 @@ class MujocoTask:
         return define(self, observation=observation, actions=actions, **described, **self._view.definition())
 
     def reset(self, key: Key) -> None:
-        """The initial state of an episode: of the paper's robots, what Gymnasium draws from the same seed."""
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(environment_seed(key))))
+        """The initial state of an episode: of the paper's robots, what Gymnasium draws from the same seed; of a robot
+        with scenarios, the first of them."""
+        if self._robot.scenarios is not None:
+            self._begin_scenario(key, 0)
+            return
+        self.begin(np.random.Generator(np.random.PCG64(np.random.SeedSequence(environment_seed(key)))))
+
+    def begin(self, random: np.random.Generator) -> None:
         self._robot.start.begin(self._model, self._data, random)
         mujoco.mj_forward(self._model, self._data)
 
+    def _begin_scenario(self, key: Key, i: int) -> None:
+        random = generator(scenario_key(key, i))
+        assert self._robot.scenarios is not None
+        self.enter(self._robot.scenarios.draw(random, self._world.model, self._sizes, self.H))
+        self.begin(random)
+
+    def enter(self, scenario: Scenario) -> None:
+        """Change the world for the episodes that follow; the task must have a model of its own."""
+        self._world.apply(scenario)
+        whole, dt = len(self._arrays.whole), self._arrays.dt
+        pushes = [(round(start / dt), max(1, round(length / dt)), x, y) for start, length, x, y in scenario.pushes]
+        self._arrays = self._arrays._replace(
+            queue=np.zeros((scenario.delay + 1, self.p)), noise=scenario.noise,
+            bias=np.zeros(whole) if scenario.bias is None else scenario.bias,
+            push=np.array(pushes, dtype=np.float64).reshape(-1, 4),
+        )  # fmt: skip
+
     def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
-        self.reset(key)
+        scenarios = self._robot.scenarios
+        if scenarios is None:
+            self.reset(key)
+            return self.episode(policy, H=H, shift=shift, gather=gather)
+        rollouts = []
+        for i in range(scenarios.each if key.stream == Stream.TRAINING else 1):
+            self._begin_scenario(key, i)
+            rollouts.append(self.episode(policy, H=H, shift=shift, gather=gather))
+        moments = reduce(Moments.merge, (one.moments for one in rollouts if one.moments)) if gather else None
+        reward, steps = combined([one.reward for one in rollouts], self._over), sum(one.steps for one in rollouts)
+        return Rollout(reward, steps, moments, all(one.finite for one in rollouts))
+
+    def episode(self, policy: LinearPolicy, *, H: int, shift: float, gather: bool) -> Rollout:
+        """One episode from the current state and world."""
         s1, s2 = np.zeros(self.n), np.zeros(self.n)
         reward, steps, finite, _ = self._run(policy, 0, min(H, self.H), shift, gather, s1, s2)
         moments = Moments.from_sums(steps, self._x_first, s1, s2) if gather else None
