@@ -26,7 +26,7 @@ from ars.searches import Search
 from ars.searches.ars import ARS
 from ars.settings import LARGEST_SEED, own_fields, whole_number
 from ars.stopping import Stop
-from ars.tasks import TaskFactory, TaskLike, factory, measure_of
+from ars.tasks import Measure, TaskFactory, TaskLike, factory, measure_of
 from ars.tasks.user_code import confirmed, name_of
 from ars.training import CONFIRMATION, confirmation_batch, evaluated, evaluation_batch, iterate
 from ars.warm_start import WarmStart, warm_start_of
@@ -48,7 +48,7 @@ class Session:
     executor: Executor
     close_executor: Callable[[], None]
     run: Run | None
-    measure: Callable[[LinearPolicy], dict[str, float]] | None
+    measure: Measure | None
     seconds: float = 0.0  # that the run has already taken
     goal_mean: tuple[float | None, int | None] = None, None  # so far: Run.goal_mean
 

@@ -22,6 +22,7 @@ from ars.records import SHARED, Evaluation, Evaluations, Record, State, policy_t
 from ars.searches import Telemetry, next_params, next_size, search_settings
 from ars.settings import own_fields
 from ars.steady import scale, steady_mean
+from ars.tasks import Measure
 
 FloatArray = NDArray[np.float64]
 
@@ -169,7 +170,7 @@ def iterate(
     executor: Executor,
     definition: dict[str, Any],
     *,
-    measure: Callable[[LinearPolicy], dict[str, float]] | None = None,
+    measure: Measure | None = None,
     seconds: float = 0.0,
     phase: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Record]:
@@ -193,6 +194,6 @@ def iterate(
         now = clock()
         yield make_record(
             config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation,
-            measures=measure(policy) if measure else {}, seconds=now - started, train_seconds=trained - began,
+            measures=measure.call(policy) if measure and (evaluation or not measure.dear) else {}, seconds=now - started, train_seconds=trained - began,
             eval_seconds=now - trained if evaluation else 0.0,
         )  # fmt: skip

@@ -6,7 +6,17 @@ import sys
 
 from cyclopts import CycloptsError
 
-from ars.cli import ask_tell, convert, experiments, race, reproduce, study, training, view  # noqa: F401 (they add their commands)
+from ars.cli import (  # noqa: F401 (they add their commands)
+    ask_tell,
+    convert,
+    experiments,
+    race,
+    reproduce,
+    robots,
+    study,
+    training,
+    view,
+)
 from ars.cli.common import app
 from ars.cli.process import flush_or_give_up, guard_output, interrupt_code, signals
 from ars.errors import ArsError, OutputError, sentence

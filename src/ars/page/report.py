@@ -16,6 +16,7 @@ from ars.notes import advice
 from ars.page.charts import AXES, charts, shorten, tables
 from ars.page.gait import film_gait
 from ars.page.html import write_page
+from ars.page.robustness import FILE, read_robustness
 from ars.policy import FloatArray, LinearPolicy
 from ars.races import RaceFile
 from ars.records import best_known
@@ -178,6 +179,7 @@ def _run(run: RunFiles, name: str, most: int) -> dict[str, Any]:
         "notes": [f"Iteration {r['iteration']}: {note}." for r in run.records for note in advice(r, run.config)],
         **tables(run.records, most),
         "policy": _policy(run),
+        "robustness": read_robustness(run.path / FILE),
         "settings": settings(run),
         "commands": commands(run),
         "gait": None,

@@ -68,9 +68,19 @@ def define(task: Task, **more: Any) -> dict[str, Any]:
     return {name: getattr(task, name) for name in names} | more
 
 
-def measure_of(task: Task) -> Callable[[LinearPolicy], dict[str, float]] | None:
-    """What some tasks compute without rollouts for the records, such as the exact cost of a policy on LQR."""
-    return getattr(task, "measure", None)
+class Measure(NamedTuple):
+    """What some tasks compute of a policy for the records; only with evaluations if it is dear."""
+
+    call: Callable[[LinearPolicy], dict[str, float]]
+    dear: bool
+
+
+def measure_of(task: Task) -> Measure | None:
+    """The exact cost of a policy on LQR, or the parts of a robot's reward; None for other tasks."""
+    if call := getattr(task, "measure", None):
+        return Measure(call, dear=False)
+    call = getattr(task, "measure_episode", None)
+    return Measure(call, dear=True) if call else None
 
 
 @dataclass(frozen=True)

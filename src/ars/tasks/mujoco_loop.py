@@ -7,6 +7,7 @@ have the same bits as those of tasks/gymnasium.py: sums run in the same order, a
 
 import copy
 from collections import namedtuple
+from collections.abc import Callable
 from functools import cache, reduce
 from typing import Any
 
@@ -29,6 +30,7 @@ from ars.tasks.robots.state import VIEWS, State, views
 from ars.tasks.robots.terms import Model
 
 FloatArray = NDArray[np.float64]
+MEASURED = Key(0, Stream.TEST, 0, 0)  # the episode whose reward terms are in the records: the one that films show
 _Views = namedtuple("_Views", (*VIEWS, "gravity"))
 
 
@@ -71,6 +73,7 @@ class MujocoTask:
         self.H, self.survival_bonus = robot.H, float(robot.survival_bonus)
         self.time_limit: int | None = robot.H
         self._x, self._x_first = np.empty(self.n), np.empty(self.n)
+        self.stopped = False  # whether a stop ended the last episode
 
     def _make_view(self, observe: str, *, mirror: bool) -> Any:
         robot = self._robot
@@ -150,7 +153,7 @@ class MujocoTask:
     def episode(self, policy: LinearPolicy, *, H: int, shift: float, gather: bool) -> Rollout:
         """One episode from the current state and world."""
         s1, s2 = np.zeros(self.n), np.zeros(self.n)
-        reward, steps, finite, _ = self._run(policy, 0, min(H, self.H), shift, gather, s1, s2)
+        reward, steps, finite, self.stopped = self._run(policy, 0, min(H, self.H), shift, gather, s1, s2)
         moments = Moments.from_sums(steps, self._x_first, s1, s2) if gather else None
         return Rollout(reward, steps, moments, finite)
 
@@ -164,6 +167,25 @@ class MujocoTask:
             np.ascontiguousarray(policy.W.T), np.ascontiguousarray(policy.c), int(first), int(H), float(shift),
             bool(gather), self._x, self._x_first, s1, s2,
         )  # fmt: skip
+
+    def reward_terms(self) -> dict[str, float]:
+        """The sum of each reward term over the last episode, by its name; a second of the same kind is numbered."""
+        found: dict[str, float] = {}
+        for term, value in zip(self._robot.reward, self._arrays.parts.tolist(), strict=True):
+            own = getattr(term, "function", None)
+            name = f"reward_{getattr(own, '__name__', type(term).__name__)}"
+            same = sum(other.rstrip("0123456789") == name for other in found)
+            found[f"{name}{same + 1}" if same else name] = value
+        return found
+
+    @property
+    def measure_episode(self) -> Callable[[LinearPolicy], dict[str, float]] | None:
+        """What an episode of the policy earns by each term; the paper's robots have one term."""
+        return None if isinstance(self._robot, PaperRobot) else self._measure_episode
+
+    def _measure_episode(self, policy: LinearPolicy) -> dict[str, float]:
+        rollout = self.rollout(policy, MEASURED, H=self.H, shift=0.0, gather=False)
+        return {**self.reward_terms(), "episode_steps": float(rollout.steps)}
 
     def position(self) -> float:
         """The x that the robot's progress is measured by, now."""

@@ -1,6 +1,7 @@
 // Start.
 
 if (data.kind === "gallery") renderGallery();
+else if (data.kind === "robustness") renderRobustness();
 else {
   data.runs.forEach((_, index) => state.chosen.add(index));
   renderReport();

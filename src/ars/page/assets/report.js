@@ -163,6 +163,7 @@ function renderReport() {
     ...curves(),
     gaitSection(run, draws),
     run.policy && policySection(run, draws),
+    run.robustness && robustnessSection(run.robustness, draws),
     commands(run, runs),
     settings(run, runs),
     footer(),

@@ -1,0 +1,150 @@
+"""What can be said of a robot before it is trained: sizes and names, what its terms pay, its speed, what will not learn."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ars.errors import TaskError
+from ars.noise import Key, Stream
+from ars.policy import LinearPolicy
+from ars.tasks.robots.find import AnyRobot
+
+EPISODES = 20  # of random policies
+NOISE = 0.3  # size of their actions: nu sqrt(n), as presets.suggested has it
+DWARFS = 30.0  # times the rest of the reward
+SATURATED = 0.3  # of the actuators' forces
+
+
+@dataclass(frozen=True)
+class Play:
+    """Episodes of one kind of policy: means of steps, of each reward term per second, and of actions at their limits."""
+
+    steps: float
+    terms: dict[str, float]
+    limited: float  # share of actions at the limit
+    forces: float  # share of forces at their limit
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `ars robot check` prints."""
+
+    observation: list[tuple[str, list[str], str]]  # term, names, unit
+    actions: list[str]
+    H: int
+    dt: float
+    zero: Play
+    random: Play
+    steps_per_second: float
+    warnings: list[str]
+
+
+def check_robot(robot: AnyRobot, name: str) -> Checked:
+    """TaskError if a term does not fit; its plain Python runs first, so that a user's index error is an error."""
+    from ars.tasks.mujoco_loop import MujocoTask
+
+    _try_plain(MujocoTask(robot, name, compiled=False))
+    task = MujocoTask(robot, name)
+    parts = task._parts
+    n, p = task.n, task.p
+    zero = _play(task, [LinearPolicy(np.zeros((p, n)), np.zeros(n), np.ones(n))])
+    random = np.random.default_rng(0)
+    scale = _scale(task)
+    policies = [
+        LinearPolicy(NOISE / np.sqrt(n) * random.standard_normal((p, n)), np.zeros(n), scale) for _ in range(EPISODES)
+    ]
+    noisy = _play(task, policies)
+    observation = [
+        (type(term).__name__, list(bound.names), bound.unit)
+        for term, bound in zip(task._robot.observe, parts.observe, strict=True)
+    ]
+    return Checked(
+        observation, task._world.model.names("actuator"), task.H, task._arrays.dt, zero, noisy, _speed(task, policies),
+        warn(task, zero, noisy),
+    )  # fmt: skip
+
+
+def _try_plain(task: Any) -> None:
+    """Two steps in plain Python, where an index beyond an array is an error, which compiled code does not notice."""
+    task.reset(Key(0, Stream.TEST, 0, 0))
+    policy = LinearPolicy(np.zeros((task.p, task.n)), np.zeros(task.n), np.ones(task.n))
+    try:
+        task.episode(policy, H=2, shift=0.0, gather=False)
+    except TaskError:
+        raise
+    except Exception as error:  # of the user's terms
+        raise TaskError(f"{task.name}: a term fails in plain Python: {type(error).__name__}: {error}.") from error
+
+
+def _scale(task: Any) -> Any:
+    """Standard deviations of the observations, for policies as a training would have them."""
+    n, p = task.n, task.p
+    policy = LinearPolicy(np.zeros((p, n)), np.zeros(n), np.ones(n))
+    rollout = task.rollout(policy, Key(0, Stream.TEST, 0, 0), H=task.H, shift=0.0, gather=True)
+    _, sigma = rollout.moments.freeze()
+    return np.where(np.isfinite(sigma), np.maximum(sigma, 1e-2), 1.0)
+
+
+def _play(task: Any, policies: list[LinearPolicy]) -> Play:
+    steps, limited, forces = [], [], []
+    terms: dict[str, float] = {}
+    limit = np.where(
+        task._model.actuator_forcelimited, np.abs(task._model.actuator_forcerange).max(axis=1), np.inf
+    )
+    bound = task._parts.action.constants[0] if task._parts.action.memory else np.inf
+    for k, policy in enumerate(policies):
+        task.reset(Key(0, Stream.TEST, 0, k))
+        done, stopped, finite = 0, False, True
+        s1, s2 = np.zeros(task.n), np.zeros(task.n)
+        while done < task.H and not stopped and finite:
+            _, ran, finite, stopped = task._run(policy, done, done + 1, 0.0, False, s1, s2)
+            done += ran
+            limited.append(float(np.mean(np.abs(task._arrays.action) >= bound)))
+            forces.append(float(np.mean(np.abs(task._data.actuator_force) >= limit)))
+            if not ran:
+                break
+        steps.append(done)
+        for name, value in task.reward_terms().items():
+            terms[name] = terms.get(name, 0.0) + value
+    seconds = sum(steps) * task._arrays.dt or 1.0
+    return Play(
+        float(np.mean(steps)), {name: value / seconds for name, value in terms.items()}, float(np.mean(limited)),
+        float(np.mean(forces)),
+    )  # fmt: skip
+
+
+def _speed(task: Any, policies: list[LinearPolicy]) -> float:
+    """Control steps per second of one core, the best of several."""
+    best = 0.0
+    for k, policy in enumerate(policies[:5]):
+        began = time.perf_counter()
+        steps = task.rollout(policy, Key(0, Stream.TEST, 0, k), H=task.H, shift=0.0, gather=True).steps
+        best = max(best, steps / (time.perf_counter() - began))
+    return best
+
+
+def warn(task: Any, zero: Play, noisy: Play) -> list[str]:
+    """What will probably not learn, one sentence each."""
+    found = []
+    second = 1.0 / task._arrays.dt
+    if zero.steps < min(second, task.H):
+        found.append(
+            f"With an action of zero it falls after {zero.steps * task._arrays.dt:.2f} s: start from a pose that "
+            "stands, with PositionTargets around it."
+        )
+    for name, value in noisy.terms.items():
+        rest = sum(abs(other) for one, other in noisy.terms.items() if one != name)
+        if len(noisy.terms) > 1 and abs(value) > DWARFS * max(rest, 1e-12):
+            found.append(f"{name} is {value:.3g} per second and all others {rest:.3g} together: nothing else counts.")
+    for name, value in noisy.terms.items():
+        if value == 0.0 and zero.terms[name] == 0.0:
+            found.append(f"{name} is always zero: nothing is learned from it.")
+    if noisy.limited > SATURATED:
+        found.append(f"{noisy.limited:.0%} of the actions are at their limit under small random policies.")
+    if noisy.forces > SATURATED:
+        found.append(
+            f"{noisy.forces:.0%} of the forces are at their limit under small random policies: a smaller scale."
+        )
+    return found

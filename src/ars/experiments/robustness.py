@@ -1,0 +1,162 @@
+"""How much a policy stands: one episode in each world of a fixed grid, friction × mass, push × direction, delay × slope.
+
+The grid is the same for every policy of a robot, so that two policies can be compared by what they survive.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from ars.errors import SettingError, TaskError
+from ars.files import write_atomic
+from ars.noise import Key, Stream, environment_seed
+from ars.policy import LinearPolicy
+from ars.settings import LARGEST_SEED, whole_number
+from ars.tasks.robots.find import AnyRobot, find_robot
+from ars.tasks.robots.scenarios import Scenario
+
+PUSH_SECONDS = 0.2
+FRICTION = tuple(round(0.2 + 0.1 * i, 2) for i in range(15))  # factor
+MASS = tuple(round(-0.12 + 0.04 * i, 2) for i in range(13))  # of the robot's whole mass, more on its first body
+PUSH = tuple(round(0.1 * i, 1) for i in range(1, 13))  # of the robot's weight, for PUSH_SECONDS
+DIRECTION = tuple(range(0, 360, 23))[:16]  # degrees; 0 from behind
+DELAY = tuple(range(7))  # control steps
+SLOPE = tuple(range(-16, 17, 2))  # degrees; uphill is positive
+
+
+@dataclass(frozen=True)
+class Map:
+    """Two quantities that vary, with their values as shown; `world` is the scenario of a pair."""
+
+    title: str
+    x: str
+    xs: tuple[float, ...]
+    y: str
+    ys: tuple[float, ...]
+    world: Callable[[float, float], Scenario]
+
+    @property
+    def size(self) -> int:
+        return len(self.xs) * len(self.ys)
+
+
+def maps(mass: float, first_body: float, gravity: float, seconds: float) -> list[Map]:
+    """The grid for a robot of this mass and weight, whose episodes last so many seconds; a push comes after a third."""
+    lightest = -0.9 * first_body
+
+    def push(share: float, degrees: float) -> Scenario:
+        force, angle = share * mass * gravity, math.radians(degrees)
+        return Scenario(pushes=((seconds / 3, PUSH_SECONDS, force * math.cos(angle), force * math.sin(angle)),))
+
+    return [
+        Map("Friction and mass", "friction, factor", FRICTION, "added mass, kg",
+            tuple(round(max(share * mass, lightest), 3) for share in MASS),
+            lambda friction, kg: Scenario(friction=friction, mass=kg)),
+        Map(f"A push of {PUSH_SECONDS:g} s", "force, part of the weight", PUSH, "direction, °", DIRECTION, push),
+        Map("Delay and slope", "slope uphill, °", SLOPE, "delay, control steps", DELAY,
+            lambda slope, delay: Scenario(slope=math.radians(slope), delay=int(delay))),
+    ]  # fmt: skip
+
+
+def measure_robustness(
+    policy: LinearPolicy,
+    task: str | AnyRobot,
+    *,
+    seed: int = 0,
+    workers: int,
+    finished: Callable[[float], None] = lambda _: None,
+) -> dict[str, Any]:
+    """The result as JSON: for each map, survival (1, or the share of the episode) and mean speed along x."""
+    from ars.tasks.mujoco_loop import MujocoTask
+
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
+    robot = find_robot(task) if isinstance(task, str) else task
+    name = task if isinstance(task, str) else robot.name
+    if robot is None:
+        raise TaskError(f"{name} is not a robot of MuJoCo: ars can change friction, mass and delay only of those.")
+    robot = without_scenarios(robot)
+    tasks = [MujocoTask(robot, name, observe=policy.observe, changes=True) for _ in range(workers)]
+    one = tasks[0]
+    if (policy.p, policy.n) != (one.p, one.n):
+        raise SettingError(f"This policy is {policy.p} × {policy.n} and {name} needs {one.p} × {one.n}.")
+    model, root = one._model, one._world.model.root
+    gravity = float(np.linalg.norm(model.opt.gravity)) or 9.81  # Swimmer floats
+    grid = maps(
+        float(model.body_mass.sum()), float(model.body_mass[root]), gravity, one.H * one._arrays.dt
+    )
+    idle: SimpleQueue[MujocoTask] = SimpleQueue()
+    for made in tasks:
+        idle.put(made)
+
+    def run(scenario: Scenario) -> tuple[float, float]:
+        mine = idle.get()
+        try:
+            return _episode(mine, policy, scenario, seed)
+        finally:
+            idle.put(mine)
+
+    total, done = sum(each.size for each in grid), 0
+    results = []
+    with ThreadPoolExecutor(workers, thread_name_prefix="ars") as pool:
+        for each in grid:
+            worlds = [each.world(x, y) for y in each.ys for x in each.xs]
+            outcomes = []
+            for outcome in pool.map(run, worlds):
+                outcomes.append(outcome)
+                done += 1
+                finished(done / total)
+            results.append(_map_result(each, outcomes))
+    survived = sum(share == 1.0 for part in results for row in part["survived"] for share in row)
+    return {"format": 1, "task": name, "seed": seed, "conditions": total, "survived": survived, "maps": results}
+
+
+def without_scenarios(robot: AnyRobot) -> AnyRobot:
+    from dataclasses import replace
+
+    from ars.tasks.robots.robot import Robot
+
+    return replace(robot, scenarios=None) if isinstance(robot, Robot) else robot
+
+
+def _episode(task: Any, policy: LinearPolicy, scenario: Scenario, seed: int) -> tuple[float, float]:
+    """(share of the episode survived, mean speed along x)."""
+    task.enter(scenario)
+    start = np.random.SeedSequence(environment_seed(Key(seed, Stream.TEST, 0, 0)))
+    task.begin(np.random.Generator(np.random.PCG64(start)))
+    x = task.position()
+    rollout = task.episode(policy, H=task.H, shift=0.0, gather=False)
+    seconds = rollout.steps * task._arrays.dt
+    if not rollout.finite or not rollout.steps:
+        return 0.0, 0.0
+    share = min(rollout.steps / task.H, 0.999) if task.stopped else 1.0  # a fall in the last step is one
+    return share, (task.position() - x) / seconds
+
+
+def _map_result(each: Map, outcomes: list[tuple[float, float]]) -> dict[str, Any]:
+    shape = (len(each.ys), len(each.xs), 2)
+    table = np.array(outcomes).reshape(shape)
+    return {
+        "title": each.title, "x": each.x, "xs": list(each.xs), "y": each.y, "ys": list(each.ys),
+        "survived": np.round(table[..., 0], 4).tolist(), "speed": np.round(table[..., 1], 4).tolist(),
+    }  # fmt: skip
+
+
+def write(result: dict[str, Any], path: Path) -> None:
+    write_atomic(path, (json.dumps(result, allow_nan=False) + "\n").encode())
+
+
+def summary(result: dict[str, Any]) -> Iterator[str]:
+    """One line for all, and one for each map."""
+    yield f"It survives {result['survived']} of {result['conditions']} conditions."
+    for part in result["maps"]:
+        cells = [share for row in part["survived"] for share in row]
+        speeds = [v for v, share in zip(sum(part["speed"], []), cells, strict=True) if share == 1.0]
+        mean = f", at {sum(speeds) / len(speeds):.2f} m/s on average" if speeds else ""
+        yield f"  {part['title']}: {sum(share == 1.0 for share in cells)} of {len(cells)}{mean}"
