@@ -6,6 +6,7 @@ have the same bits as those of tasks/gymnasium.py: sums run in the same order, a
 """
 
 import copy
+import traceback
 from collections import namedtuple
 from collections.abc import Callable
 from functools import cache, reduce
@@ -15,6 +16,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from ars.errors import TaskError
+from ars.files import one_line
 from ars.moments import Moments
 from ars.noise import Key, Stream, environment_seed, generator, scenario_key
 from ars.policy import Actions, LinearPolicy
@@ -74,6 +77,8 @@ class MujocoTask:
         self.time_limit: int | None = robot.H
         self._x, self._x_first = np.empty(self.n), np.empty(self.n)
         self.stopped = False  # whether a stop ended the last episode
+        if compiled:
+            _try_own_terms(robot, name)
 
     def _make_view(self, observe: str, *, mirror: bool) -> Any:
         robot = self._robot
@@ -210,6 +215,24 @@ def _shared_model(robot: Robot) -> Any:
     if model.ntree == 1:
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
     return model
+
+
+@cache
+def _try_own_terms(robot: Robot, name: str) -> None:
+    """Two steps of a user's terms in plain Python, where an index beyond an array is an error; compiled code would read
+    what lies there. Ours are within their arrays when they are bound."""
+    functions = [bound.function for bound in bind(robot, _shared_model(robot), mujoco.MjData(_shared_model(robot))).all]
+    if all(function.__module__.startswith("ars.tasks.robots.") for function in functions):
+        return
+    task = MujocoTask(robot, name, compiled=False)
+    task.reset(MEASURED)
+    zero = LinearPolicy(np.zeros((task.p, task.n)), np.zeros(task.n), np.ones(task.n))
+    try:
+        task.episode(zero, H=2, shift=0.0, gather=False)
+    except Exception as error:  # whatever they raise
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f"{frames[-1].name} (line {frames[-1].lineno})"
+        raise TaskError(f"{robot.name}: its term {where} fails: {type(error).__name__}: {one_line(error)}") from error
 
 
 @cache
