@@ -20,7 +20,20 @@ from ars.runs import Run
 from ars.searches.ars import ARS
 from ars.sessions import train
 
-SETTINGS = ["--search", "ars", "--N", "2", "--protocol", "paper", "--eval-every", "2", "--eval-episodes", "3", "--workers", "1"]
+SETTINGS = [
+    "--search",
+    "ars",
+    "--N",
+    "2",
+    "--protocol",
+    "paper",
+    "--eval-every",
+    "2",
+    "--eval-episodes",
+    "3",
+    "--workers",
+    "1",
+]
 
 
 def ars(*words: str) -> None:
@@ -107,7 +120,9 @@ def test_the_documentation_has_every_quantity(tmp_path: Path) -> None:
     names: set[str] = {"wire_bytes_out", "wire_bytes_in", *SYMPTOMS}  # over Ray; in a run that does not learn
     tags: set[str] = set()
     for task in ("CartPole-v1", "lqr"):
-        for record in train(task, search="ars", iterations=2, N=2, eval_episodes=2, until=1.0):  # CartPole's is confirmed
+        for record in train(
+            task, search="ars", iterations=2, N=2, eval_episodes=2, until=1.0
+        ):  # CartPole's is confirmed
             names |= set(record.to_dict())
             tags |= set(scalars(record, 1.0))
     page = (Path(__file__).parent.parent / "docs" / "algorithm.md").read_text()

@@ -106,7 +106,8 @@ class AskTell:
         warm = warm_start_of(start, start_weight, name)
         settings["start"] = warm.name if warm else None
         config = make_config(  # without the shape: ARS, which asks for no more than 2N episodes an iteration
-            name, H=definition["H"] if H is None else H, shift=definition["survival_bonus"] if shift is None else shift, **settings,
+            name, H=definition["H"] if H is None else H,
+            shift=definition["survival_bonus"] if shift is None else shift, **settings,
         )  # fmt: skip
         check_size(definition)
         check_table_size(config.table_size, definition["p"], definition["n"])

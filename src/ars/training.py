@@ -194,6 +194,7 @@ def iterate(
         now = clock()
         yield make_record(
             config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation,
-            measures=measure.call(policy) if measure and (evaluation or not measure.dear) else {}, seconds=now - started, train_seconds=trained - began,
+            measures=measure.call(policy) if measure and (evaluation or not measure.dear) else {},
+            seconds=now - started, train_seconds=trained - began,
             eval_seconds=now - trained if evaluation else 0.0,
         )  # fmt: skip

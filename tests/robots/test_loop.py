@@ -145,7 +145,8 @@ def test_models_of_every_kind(tmp_path: Path) -> None:
 
 def minimal(**changes: Any) -> Robot:
     fields: dict[str, Any] = {
-        "model": XML, "control_hz": 50, "start": Keyframe("home"), "observe": [JointPositions()], "reward": [Alive(1.0)],
+        "model": XML, "control_hz": 50, "start": Keyframe("home"), "observe": [JointPositions()],
+        "reward": [Alive(1.0)],
     }  # fmt: skip
     return Robot(**{**fields, **changes})
 

@@ -1,6 +1,7 @@
 """The grid of worlds, the file, the page, and the check of a robot before its training."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from ars.experiments.robot_check import check_robot
 from ars.experiments.robustness import measure_robustness, summary
 from ars.page.robustness import read_robustness
 from ars.policy import LinearPolicy
-from ars.robots import Alive, Forward, JointPositions, Keyframe, Observe, PositionTargets, Robot, Torque
+from ars.robots import Alive, Forward, Height, JointPositions, Keyframe, Observe, PositionTargets, Robot, Torque
+from ars.tasks import make
 from own_robots import LEG, XML
 
 
@@ -111,8 +113,6 @@ def test_a_check_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 def falling() -> Robot:
     low = XML.replace('pos="0 0 0.3"', 'pos="0 0 2"')
-    from ars.robots import Height
-
     return Robot(
         model=low, control_hz=50, start=Keyframe("home"), action=PositionTargets("home", scale=1e4, limit=1e-4),
         observe=[JointPositions()], reward=[Forward(1.0), Alive(1e6), Torque(0.0)], stop=[Height(1.7)], seconds=2,
@@ -132,15 +132,11 @@ def beyond(s: Any, k: Any, m: Any, x: Any) -> None:
 
 
 def test_an_index_beyond_an_array_is_found_before_it_is_compiled() -> None:
-    from dataclasses import replace
-
     robot = replace(LEG, observe=[Observe(beyond, 1)])
     with pytest.raises(TaskError, match=r"leg: its term beyond \(line \d+\) fails: IndexError"):
         check_robot(robot, "beyond")
     with pytest.raises(ArsError, match="IndexError"):
-        from ars.tasks.mujoco_loop import MujocoTask
-
-        MujocoTask(robot, "beyond")
+        make("beyond:<beyond>", own=robot)
 
 
 def test_a_name_that_is_no_robot(capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,7 +132,9 @@ def test_the_clock(bench: Bench) -> None:
         assert turn(float(turns)) == pytest.approx(math.sin(2 * math.pi * turns), abs=2e-15 * max(1.0, abs(turns)))
     t = 7 * 0.02
     np.testing.assert_allclose(
-        bench.observe(Clock(1.5), step=7), [math.sin(2 * math.pi * 1.5 * t), math.cos(2 * math.pi * 1.5 * t)], atol=1e-14
+        bench.observe(Clock(1.5), step=7),
+        [math.sin(2 * math.pi * 1.5 * t), math.cos(2 * math.pi * 1.5 * t)],
+        atol=1e-14,
     )
 
 

@@ -422,3 +422,14 @@ def test_mujoco_is_left_alone_where_nothing_needs_it() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "False False\n"
+
+
+def test_actions_of_a_users_mujoco_environment_are_clipped() -> None:
+    """Gymnasium's own clamp controls themselves, and pay for the unclamped ones; a subclass may do anything."""
+    import clamp_env
+
+    task = make("clamp_env:Narrow")
+    policy = LinearPolicy(np.full((3, 11), 5.0), np.zeros(11), np.ones(11))
+    task.rollout(policy, Key(0, Stream.TEST, 0, 0), H=20, shift=0.0, gather=False)
+    assert clamp_env.largest[0] == 0.1
+    task.close()

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from gymnasium.envs.mujoco.ant_v5 import AntEnv
 from gymnasium.envs.mujoco.humanoid_v5 import HumanoidEnv
 
-from ars.tasks import locomotion
+from ars.errors import TaskError
+from ars.tasks import locomotion, make
 from ars.tasks.gymnasium import make_env
 
 ROBOTS = ("Swimmer", "Hopper", "HalfCheetah", "Walker2d", "Ant", "Humanoid")
@@ -361,3 +363,50 @@ def test_a_warning_handler_of_the_users_stays() -> None:
         assert mujoco.get_mju_user_warning() == handler
     finally:
         mujoco.set_mju_user_warning(before)
+
+
+# -- a description that makes no sense ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"z_index": 1000}, r"z_index = 1000 is not an index of qpos, 0 to 5"),
+        ({"z_index": -1}, "z_index = -1 is not an index"),
+        ({"observation": (locomotion.Slice("qpos", -5),)}, "observes qpos from -5 to None: its indices are 0 to 5"),
+        ({"observation": (locomotion.Slice("qpos", 2, 7),)}, "observes qpos from 2 to 7"),
+        ({"observation": (locomotion.Slice("qpos", 4, 4),)}, "the stop comes after the start"),
+        ({"observation": ()}, "is empty"),
+        ({"observation": ("qpos",)}, "is not a Slice"),
+        ({"observation": (locomotion.Slice("time"),)}, "not an array of numbers in MjData"),
+        ({"observation": (locomotion.Slice("qpos", clip=-1.0),)}, "clip = -1.0 of qpos is not a number above 0"),
+        ({"z_range": (0.3, 0.2)}, "its first number must be below its second"),
+        ({"z_range": 0.3}, "is not a pair of numbers"),
+        ({"frame_skip": 1.5}, "frame_skip = 1.5 is not a whole number above 0"),
+        ({"frame_skip": 0}, "frame_skip = 0 is not a whole number above 0"),
+        ({"H": 0}, "H = 0 is not"),
+        ({"qpos_noise": -0.1}, "qpos_noise = -0.1 is not a number of at least 0"),
+        ({"ctrl_weight": math.nan}, "ctrl_weight = nan is not a finite number"),
+        ({"state_most": 0.0}, "state_most = 0.0 is not a number above 0"),
+        ({"progress": "y"}, "measures progress by 'y': choose qpos"),
+        ({"xml": "nowhere.xml"}, "there is no model 'nowhere.xml'"),
+        ({"joint_ranges": (("knee", 0.0, 1.0),)}, "cannot be loaded"),
+    ],
+    ids=str,
+)
+def test_every_field_is_checked_when_the_robot_is_bound(changes: dict[str, Any], words: str) -> None:
+    described = replace(locomotion.TASKS["Hopper-v5"], name="mine", **changes)
+    with pytest.raises(TaskError, match=words):
+        make("Locomotion:<mine>", own=described)
+
+
+def test_a_slice_has_a_stop() -> None:
+    described = replace(
+        locomotion.TASKS["Hopper-v5"],
+        name="mine",
+        observation=(locomotion.Slice("qpos", 1, 3), locomotion.Slice("qvel")),
+    )
+    task = make("Locomotion:<mine>", own=described)
+    assert task.n == 2 + 6
+    assert task.definition()["locomotion"]["observation"][0] == {"field": "qpos", "start": 1, "stop": 3, "clip": "inf"}
+    assert "stop" not in make("Hopper-v5").definition()["locomotion"]["observation"][0]

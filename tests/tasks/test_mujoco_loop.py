@@ -15,6 +15,7 @@ from ars.noise import Key, Stream, environment_seed
 from ars.policy import LinearPolicy
 from ars.tasks import factory, locomotion, make, mujoco_loop, paper_envs
 from ars.tasks.mujoco_loop import MujocoTask
+from ars.tasks.robots.paper import squares
 from batches import batch as make_batch
 
 NAMES = sorted(locomotion.TASKS)
@@ -297,6 +298,6 @@ def test_numpy_sums_in_the_order_that_squares_assumes() -> None:
     for size in (1, 2, 3, 6, 7, 8, 9, 17, 78, 84):
         values = random.standard_normal(size) * 10.0 ** random.integers(-3, 4, size)
         wide = np.full(size, np.inf)
-        assert mujoco_loop._squares(values, -wide, wide) == np.sum(np.square(values))
+        assert squares(values, -wide, wide) == np.sum(np.square(values))
         one = np.ones(size)
-        assert mujoco_loop._squares(values, -one, one) == np.sum(np.square(np.clip(values, -1, 1)))
+        assert squares(values, -one, one) == np.sum(np.square(np.clip(values, -1, 1)))

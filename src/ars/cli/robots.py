@@ -98,7 +98,10 @@ def check(name: str, /, *, json: Json = False) -> int:
         (term, str(len(names)), unit, ", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
         for term, names, unit in checked.observation
     ]
-    print_table(("observation", "numbers", "unit", "names"), [*rows, ("action", str(len(checked.actions)), "", ", ".join(checked.actions))])
+    print_table(
+        ("observation", "numbers", "unit", "names"),
+        [*rows, ("action", str(len(checked.actions)), "", ", ".join(checked.actions))],
+    )
     terms = [
         (term.removeprefix("reward_"), f"{checked.zero.terms[term]:z.4g}", f"{value:z.4g}")
         for term, value in checked.random.terms.items()

@@ -1,4 +1,4 @@
-"""What can be said of a robot before it is trained: sizes and names, what its terms pay, its speed, what will not learn."""
+"""What can be said of a robot before it is trained: sizes, names, what its terms pay, what will not learn."""
 
 import time
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SATURATED = 0.5  # of the actuators' forces
 
 @dataclass(frozen=True)
 class Play:
-    """Episodes of one kind of policy: means of steps, of each reward term per second, and of actions at their limits."""
+    """Episodes of one kind of policy: mean steps, reward terms per second, and what is at its limit."""
 
     steps: float
     terms: dict[str, float]
@@ -50,7 +50,8 @@ def check_robot(robot: AnyRobot, name: str) -> Checked:
     zero = _play(task, [LinearPolicy(np.zeros((p, n)), np.zeros(n), np.ones(n))])
     random = np.random.default_rng(0)
     policies = [
-        LinearPolicy(NOISE / np.sqrt(n) * random.standard_normal((p, n)), np.zeros(n), np.ones(n)) for _ in range(EPISODES)
+        LinearPolicy(NOISE / np.sqrt(n) * random.standard_normal((p, n)), np.zeros(n), np.ones(n))
+        for _ in range(EPISODES)
     ]
     noisy = _play(task, policies)
     observation = [
@@ -66,9 +67,7 @@ def check_robot(robot: AnyRobot, name: str) -> Checked:
 def _play(task: Any, policies: list[LinearPolicy]) -> Play:
     steps, limited, forces = [], [], []
     terms: dict[str, float] = {}
-    limit = np.where(
-        task._model.actuator_forcelimited, np.abs(task._model.actuator_forcerange).max(axis=1), np.inf
-    )
+    limit = np.where(task._model.actuator_forcelimited, np.abs(task._model.actuator_forcerange).max(axis=1), np.inf)
     bound = task._parts.action.constants[0] if task._parts.action.memory else np.inf
     for k, policy in enumerate(policies):
         task.reset(Key(0, Stream.TEST, 0, k))

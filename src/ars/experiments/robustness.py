@@ -1,4 +1,4 @@
-"""How much a policy stands: one episode in each world of a fixed grid, friction × mass, push × direction, delay × slope.
+"""What a policy stands: one episode in each world of a fixed grid, friction × mass, push × direction, delay × slope.
 
 The grid is the same for every policy of a robot, so that two policies can be compared by what they survive.
 """
@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -78,7 +79,7 @@ def measure_robustness(
 
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     robot = find_robot(task) if isinstance(task, str) else task
-    name = task if isinstance(task, str) else robot.name
+    name = task if isinstance(task, str) else task.name
     if robot is None:
         raise TaskError(f"{name} is not a robot of MuJoCo: ars can change friction, mass and delay only of those.")
     robot = without_scenarios(robot)
@@ -88,9 +89,7 @@ def measure_robustness(
         raise SettingError(f"This policy is {policy.p} × {policy.n} and {name} needs {one.p} × {one.n}.")
     model, root = one._model, one._world.model.root
     gravity = float(np.linalg.norm(model.opt.gravity)) or 9.81  # Swimmer floats
-    grid = maps(
-        float(model.body_mass.sum()), float(model.body_mass[root]), gravity, one.H * one._arrays.dt
-    )
+    grid = maps(float(model.body_mass.sum()), float(model.body_mass[root]), gravity, one.H * one._arrays.dt)
     idle: SimpleQueue[MujocoTask] = SimpleQueue()
     for made in tasks:
         idle.put(made)
@@ -157,6 +156,6 @@ def summary(result: dict[str, Any]) -> Iterator[str]:
     yield f"It survives {result['survived']} of {result['conditions']} conditions."
     for part in result["maps"]:
         cells = [share for row in part["survived"] for share in row]
-        speeds = [v for v, share in zip(sum(part["speed"], []), cells, strict=True) if share == 1.0]
+        speeds = [v for v, share in zip(chain(*part["speed"]), cells, strict=True) if share == 1.0]
         mean = f", at {sum(speeds) / len(speeds):.2f} m/s on average" if speeds else ""
         yield f"  {part['title']}: {sum(share == 1.0 for share in cells)} of {len(cells)}{mean}"

@@ -13,7 +13,17 @@ from typing import Any
 
 from ars.files import check_writable, write_atomic
 
-SCRIPTS = ("elements.js", "numbers.js", "chart.js", "gait.js", "heat_map.js", "robustness.js", "report.js", "gallery.js", "main.js")
+SCRIPTS = (
+    "elements.js",
+    "numbers.js",
+    "chart.js",
+    "gait.js",
+    "heat_map.js",
+    "robustness.js",
+    "report.js",
+    "gallery.js",
+    "main.js",
+)
 
 
 def write_page(data: dict[str, Any], out: Path) -> None:

@@ -58,7 +58,7 @@ class GymnasiumTask:
         if self._view.indices is not None:
             self._observe = _subset_observer(self._observe, whole, self._view.indices, self._x)
         self.n = len(self._x)
-        self.actions, self.p = _actions(name, self._env.action_space, clip=self._mujoco is None)
+        self.actions, self.p = _actions(name, self._env.action_space, clip=not _clamps_itself(self._env))
         self._actor: PlainActor | CompiledActor = PlainActor(self.actions, self.n, self.p)
         self._plain_steps = plain_steps  # that are left
         self.time_limit = self._env.spec.max_episode_steps if self._env.spec else None
@@ -196,9 +196,14 @@ def _number(reward: Any) -> float:
     return float(reward)
 
 
+def _clamps_itself(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether not to clip actions: Gymnasium's MuJoCo environments and ours clamp controls themselves, and their
+    control cost is that of the unclamped controls. A user's subclass may do anything with its actions."""
+    module = type(env.unwrapped).__module__
+    return _is_mujoco(env) and module.startswith(("gymnasium.envs.mujoco.", "ars.tasks."))
+
+
 def _is_mujoco(env: gymnasium.Env[Any, Any]) -> bool:
-    """Whether not to clip actions: Gymnasium's MuJoCo environments clamp controls themselves, and their control cost is
-    that of the unclamped controls."""
     bases = (f"{base.__module__}.{base.__qualname__}" for base in type(env.unwrapped).__mro__)
     return "gymnasium.envs.mujoco.mujoco_env.MujocoEnv" in bases
 

@@ -6,7 +6,7 @@ docs/tasks.md lists the differences. Any MJCF model with such a description runs
 
 import math
 import warnings
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,7 +29,8 @@ class Slice:
     field: str
     start: int = 0
     stop: int | None = None
-    clip: float = field(default=INFINITY, kw_only=True)
+    _: KW_ONLY
+    clip: float = INFINITY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,8 +269,6 @@ def observed(task: Locomotion, data: Any) -> list[NDArray[np.float64]]:
     """The numbers in MjData of each part of the observation: views, not copies."""
     parts = []
     for part in task.observation:
-        if not isinstance(part, Slice):
-            raise TaskError(f"{task.name}: {shown(part)} in its observation is not a Slice.")
         source = getattr(data, part.field, None) if isinstance(part.field, str) else None
         if not isinstance(source, np.ndarray) or source.dtype != np.float64:
             raise TaskError(f"{task.name} observes {shown(part.field)}, which is not an array of numbers in MjData.")
@@ -327,6 +326,8 @@ def check(task: Locomotion, model: Any) -> None:
     if not model.nu:
         raise TaskError(f"{task.name}: its model has no actuators.")
     for part in task.observation:
+        if not isinstance(part, Slice):
+            raise TaskError(f"{task.name}: {shown(part)} in its observation is not a Slice.")
         if not _is_number(part.clip) or part.clip <= 0:
             raise TaskError(f"{task.name}: clip = {shown(part.clip)} of {part.field} is not a number above 0.")
 

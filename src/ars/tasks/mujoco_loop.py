@@ -34,11 +34,11 @@ from ars.tasks.robots.terms import Model
 
 FloatArray = NDArray[np.float64]
 MEASURED = Key(0, Stream.TEST, 0, 0)  # the episode whose reward terms are in the records: the one that films show
-_Views = namedtuple("_Views", (*VIEWS, "gravity"))
+_Views: Any = namedtuple("_Views", [*VIEWS, "gravity"])  # type: ignore[misc]
 
 
 class MujocoTask:
-    """A robot for one thread, with its own MjData and a shared model; `compiled=False` runs its loop in plain Python."""
+    """A robot for one thread, with its own MjData and a shared model; compiled=False runs its loop in plain Python."""
 
     releases_gil = True
 
@@ -92,7 +92,6 @@ class MujocoTask:
         whole, nu = int(spans[-1, 2]), int(model.nu)
         indices = range(whole) if self._view.indices is None else self._view.indices
         skip = robot.frame_skip(model)
-        paper = isinstance(robot, PaperRobot)
         return loop.Arrays(
             k=k, m=m, spans=spans, weights=np.array([float(term.weight) for term in robot.reward]),
             clip=loop.clips(parts.observe), index=np.array(indices, dtype=np.int64), whole=np.empty(whole),
@@ -100,8 +99,8 @@ class MujocoTask:
             noise=np.zeros((0, 0)), bias=np.zeros(whole), push=np.zeros((0, 4)),
             pushed=self._data.xfrc_applied[self._world.model.root], warnings=self._data.warning.number,
             divergence=np.array(divergence_warnings(), dtype=np.int64), parts=np.zeros(len(parts.reward)),
-            frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=not paper,
-            contact_forces=robot.task.needs_contact_forces if paper else False,
+            frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=not isinstance(robot, PaperRobot),
+            contact_forces=isinstance(robot, PaperRobot) and robot.task.needs_contact_forces,
         )  # fmt: skip
 
     def definition(self) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Sensor:
-    """A sensor of the model by its name. Its value is one physics step old: mj_step computes sensors before it moves."""
+    """A sensor of the model by its name. Its value is one physics step old: mj_step computes it before it moves."""
 
     name: str
     clip: float = INFINITY

@@ -52,16 +52,13 @@ def position(s: State, k: FloatArray) -> float:
     total = 0.0
     for i in range(len(s.xipos)):
         total += k[2 + i] * s.xipos[i, 0]
-    return total / k[1]
+    return float(total / k[1])
 
 
 def is_healthy(s: State, k: FloatArray) -> bool:
     """k: z_index, z_low, z_high, z_inclusive, angle_low, angle_high, state_most."""
     z = s.qpos[int(k[0])]
-    if k[3] != 0.0:
-        healthy = k[1] <= z <= k[2]
-    else:
-        healthy = k[1] < z < k[2]
+    healthy: bool = k[1] <= z <= k[2] if k[3] != 0.0 else k[1] < z < k[2]
     if k[4] > -np.inf or k[5] < np.inf:
         healthy = healthy and k[4] < s.qpos[2] < k[5]
     if k[6] < np.inf:
@@ -75,8 +72,8 @@ def is_healthy(s: State, k: FloatArray) -> bool:
 def step_reward(s: State, k: FloatArray, m: FloatArray) -> float:
     """forward_weight · velocity + survival bonus − control cost − contact cost.
 
-    k: 7 numbers of is_healthy; forward_weight, survival_bonus, bonus_on_fall, ctrl_weight, contact_weight, contact_most;
-    low and high of the controls; where `position` begins, which comes last; and between, ± of the contact forces."""
+    k: 7 numbers of is_healthy; forward_weight, survival_bonus, bonus_on_fall, ctrl_weight, contact_weight,
+    contact_most; low and high of the controls, of the contact forces; the numbers of `position`."""
     p, contacts = len(s.action), 6 * len(s.cfrc_ext)
     place = k[13 + 2 * p + 2 * contacts :]
     x = position(s, place)
@@ -87,7 +84,8 @@ def step_reward(s: State, k: FloatArray, m: FloatArray) -> float:
     if k[11] != 0.0:
         low, high = k[13 + 2 * p : 13 + 2 * p + contacts], k[13 + 2 * p + contacts : 13 + 2 * p + 2 * contacts]
         cost += min(k[11] * squares(s.cfrc_ext.reshape(contacts), low, high), k[12])
-    return k[7] * velocity + bonus - cost
+    reward: float = k[7] * velocity + bonus - cost
+    return reward
 
 
 def fallen(s: State, k: FloatArray, m: FloatArray) -> bool:

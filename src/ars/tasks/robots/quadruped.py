@@ -16,7 +16,9 @@ QUADRUPED = Robot(
     observe=[
         Gyro("imu"), Gravity("imu"), Heading("imu"), JointPositions(minus="home"), JointVelocities(), Clock(1.5)
     ],
-    reward=[Forward(1.0, target=0.8), Alive(0.5), Torque(-2e-4), ActionRate(-0.01), Tilt(-1.0), Sideways(-0.5), Yaw(-1.0)],
+    reward=[
+        Forward(1.0, target=0.8), Alive(0.5), Torque(-2e-4), ActionRate(-0.01), Tilt(-1.0), Sideways(-0.5), Yaw(-1.0)
+    ],
     stop=[Height(0.15, 0.6), Tilt(over=1.0)],
     seconds=10,
     feet=("FR_foot", "FL_foot", "RR_foot", "RL_foot"),

@@ -1,4 +1,4 @@
-"""Terms of a robot's reward. The reward of a step is the sum of weight · value over them; costs have negative weights."""
+"""Terms of a robot's reward: the reward of a step is the sum of weight · value; costs have negative weights."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ FloatArray = NDArray[np.float64]
 def forward(s: State, k: FloatArray, m: FloatArray) -> float:
     """v, the speed of a body along x, in m/s, over the control step; k: body; m: its last x."""
     x = s.xpos[int(k[0]), 0]
-    v = (x - m[0]) / s.dt
+    v: float = (x - m[0]) / s.dt
     m[0] = x
     return v
 
 
 def towards(s: State, k: FloatArray, m: FloatArray) -> float:
     """1 − |v − target| / target: 0 at rest, 1 at the target; k: body, target."""
-    v = forward(s, k, m)
-    return 1.0 - abs(v - k[1]) / k[1]
+    value: float = 1.0 - abs(forward(s, k, m) - k[1]) / k[1]
+    return value
 
 
 def sideways(s: State, k: FloatArray, m: FloatArray) -> float:
     """|v| along y, in m/s; k: body; m: its last y."""
     y = s.xpos[int(k[0]), 1]
-    v = (y - m[0]) / s.dt
+    v: float = (y - m[0]) / s.dt
     m[0] = y
     return abs(v)
 
@@ -38,7 +38,7 @@ def sideways(s: State, k: FloatArray, m: FloatArray) -> float:
 def vertical(s: State, k: FloatArray, m: FloatArray) -> float:
     """v² along z; k: body; m: its last z."""
     z = s.xpos[int(k[0]), 2]
-    v = (z - m[0]) / s.dt
+    v: float = (z - m[0]) / s.dt
     m[0] = z
     return v * v
 
@@ -86,12 +86,13 @@ def pose(s: State, k: FloatArray, m: FloatArray) -> float:
 def tilt(s: State, k: FloatArray, m: FloatArray) -> float:
     """sin² of the angle between the body's z axis and the vertical; k: body."""
     body = int(k[0])
-    return s.xmat[body, 2] * s.xmat[body, 2] + s.xmat[body, 5] * s.xmat[body, 5]
+    value: float = s.xmat[body, 2] * s.xmat[body, 2] + s.xmat[body, 5] * s.xmat[body, 5]
+    return value
 
 
 def yaw(s: State, k: FloatArray, m: FloatArray) -> float:
     """sin² of the body's yaw against the x axis of the world; k: body."""
-    y = s.xmat[int(k[0]), 3]
+    y: float = s.xmat[int(k[0]), 3]
     return y * y
 
 

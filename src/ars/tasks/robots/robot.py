@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ class Robot:
     model: Any  # the path of an MJCF file, its text, an mujoco.MjSpec, or a function that returns an MjSpec or MjModel
     control_hz: float
     start: Any  # Keyframe or Start
-    action: Any = Controls()
+    action: Any = Controls()  # noqa: RUF009 (frozen)
     observe: Sequence[Any]
     reward: Sequence[Any]
     stop: Sequence[Any] = ()
@@ -75,7 +75,7 @@ class Robot:
                 f"{self.name}: control_hz = {self.control_hz:g} is {exact:.4g} physics steps of {mj.opt.timestep:g} s, "
                 "which is not a whole number: change one of them."
             )
-        return skip
+        return int(skip)
 
     def load(self) -> Any:
         """A new MjModel."""

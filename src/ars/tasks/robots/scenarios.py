@@ -1,7 +1,7 @@
 """Scenarios: how the world may differ from the model while a policy is trained or tested.
 
-`Scenarios` are ranges, a `Scenario` is one draw from them, and a `World` puts it into an MjModel of its own. A direction
-is tried in `each` scenarios, the same ones for + and −, drawn from keys of their own.
+`Scenarios` are ranges, a `Scenario` is one draw from them, and a `World` puts it into an MjModel of its own. A
+direction is tried in `each` scenarios, the same ones for + and −, drawn from keys of their own.
 """
 
 import math
@@ -99,7 +99,9 @@ class Scenarios:
         pushes = ((start, self.push_seconds, force * math.cos(angle), force * math.sin(angle)),) if force else ()
         whole = sum(size for _, size in sizes)
         bias = _each(self.bias, sizes) * random.uniform(-1.0, 1.0, whole)
-        noise = _each(self.noise, sizes) * random.uniform(-1.0, 1.0, (H + 1, whole)) if any(self.noise.values()) else NONE
+        noise = (
+            _each(self.noise, sizes) * random.uniform(-1.0, 1.0, (H + 1, whole)) if any(self.noise.values()) else NONE
+        )
         return Scenario(
             friction=between("friction", 1.0), mass=between("mass", 0.0), gains=between("gains", 1.0), delay=delay,
             slope=between("slope", 0.0), pushes=pushes, noise=noise, bias=bias, terrain=self._heights(random, model),
@@ -173,5 +175,3 @@ def combined(rewards: list[float], over: str) -> float:
         return min(rewards)
     chosen = sorted(rewards)[: (len(rewards) + 1) // 2] if over == "cvar" else rewards
     return sum(chosen) / len(chosen)
-
-

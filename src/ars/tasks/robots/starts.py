@@ -11,8 +11,8 @@ from ars.tasks.robots.terms import Model, positive
 
 @dataclass(frozen=True)
 class Keyframe:
-    """A keyframe of the model. Noise is uniform: of positions in ±qpos_noise (rad, m; the orientation of a free body too),
-    of velocities in ±qvel_noise."""
+    """A keyframe of the model. Noise is uniform: of positions in ±qpos_noise (rad, m; the orientation of a free body
+    too), of velocities in ±qvel_noise."""
 
     name: str
     qpos_noise: float = 0.0
@@ -34,8 +34,8 @@ class Keyframe:
 
 @dataclass(frozen=True)
 class Start:
-    """A user's own: function(model, data, random) changes MjData after mj_resetData; it is not compiled, and `random` is
-    the only source of random numbers that keeps runs reproducible."""
+    """A user's own: function(model, data, random) changes MjData after mj_resetData; it is not compiled, and `random`
+    is the only source of random numbers that keeps runs reproducible."""
 
     function: Callable[[Any, Any, np.random.Generator], None]
 

@@ -84,7 +84,9 @@ class Model:
 
         joints = []
         for i in range(self.mj.nu):
-            if int(self.mj.actuator_trntype[i]) not in map(int, (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)):
+            if int(self.mj.actuator_trntype[i]) not in map(
+                int, (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+            ):
                 raise TaskError(f"{brief(term)}: actuator {self.names('actuator')[i]!r} does not move a joint.")
             joint = int(self.mj.actuator_trnid[i, 0])
             if int(self.mj.jnt_type[joint]) not in map(int, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)):
@@ -107,7 +109,7 @@ def brief(term: Any) -> str:
 
     if not is_dataclass(term):
         return type(term).__name__
-    parts = []
+    parts: list[str] = []
     for place, f in enumerate(fields(term)):
         value = getattr(term, f.name)
         if f.default is MISSING or value != f.default:
