@@ -130,8 +130,13 @@ class _Lines(_Quiet):
         ]
         parts += [time_left(left, self._stop)] if left is not None else []
         parts += [f"{record.dropped} directions dropped"] if record.dropped else []
-        parts += [f"{name} {value:z.4g}" for name, value in record.measures.items()]
+        parts += [f"{name} {value:z.4g}" for name, value in _shown_measures(record)]
         self._console.print(" | ".join(parts), highlight=False, soft_wrap=True)
+
+
+def _shown_measures(record: Record) -> list[tuple[str, float]]:
+    """What a task measures, if it is one number; the terms of a robot's reward are on the page."""
+    return list(record.measures.items()) if len(record.measures) == 1 else []
 
 
 class _Live(_Quiet):
@@ -196,7 +201,7 @@ class _Live(_Quiet):
             table.add_row(f"{record.dropped} directions dropped")
         if self._verdict:
             table.add_row(self._verdict)
-        for name, value in record.measures.items() if record else ():
+        for name, value in _shown_measures(record) if record else ():
             table.add_row(f"{name} {value:z.4g}")
         if len(self._rewards) > 1:
             table.add_row(f"[green]{sparkline(list(self._rewards))}[/]")

@@ -226,6 +226,7 @@ def tasks(*, json: Json = False) -> int:
     from ars.catalogue import DEFINITIONS, rows
     from ars.policies import evaluations
     from ars.presets import suggested
+    from ars.tasks.robots.find import OURS
 
     built_in, policies = rows(), evaluations()
     if json:
@@ -249,6 +250,7 @@ def tasks(*, json: Json = False) -> int:
     for name, text in DEFINITIONS.items():
         out.print(f"-{name}  {text}")
     n, p, H = (built_in[0][name] for name in ("n", "p", "H"))
+    out.print(f"Robots that are described by terms (ars robot check NAME): {', '.join(OURS)}.")
     search, settings = suggested(n, p, H)
     chosen = ", ".join(f"{name} {value:g}" for name, value in settings.items())
     out.print(f"Any other task, for example of n {n}, p {p} and horizon {H}: the search {search} with {chosen}.")
