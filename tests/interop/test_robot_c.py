@@ -144,7 +144,9 @@ def need(*programs: str) -> None:
         pytest.skip(f"not tested on this machine, {' and '.join(missing)} not installed")
 
 
-def compile_and_run(source: Path, out: Path, *flags: str, machine: str = "this machine", stdin: bytes = b""):
+def compile_and_run(
+    source: Path, out: Path, *flags: str, machine: str = "this machine", stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
     compiler, more, runner = MACHINES[machine]
     need(compiler, *runner)
     result = subprocess.run(
@@ -509,3 +511,38 @@ def test_the_command_imports_a_robot_only_if_the_user_names_it(tmp_path: Path) -
     assert piped.stdout.endswith("#endif\n")
     assert "Targets in float: within" in piped.stderr
     assert ars("export", "own.npz", "--to", "json", cwd=tmp_path).stdout.startswith("Wrote ")
+
+
+# -- the page --------------------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
+
+
+def test_the_example_in_c_compiles(made: Any, tmp_path: Path) -> None:
+    """docs/hardware.md, with drivers that answer nothing: then the joints are damped."""
+    drivers = """
+#include <stdio.h>
+int read_imu(ARS_REAL *gyro, ARS_REAL *quaternion) { (void)gyro; (void)quaternion; return 0; }
+int read_joints(ARS_REAL *q, ARS_REAL *dq) { (void)q; (void)dq; return 0; }
+void send_targets(const ARS_REAL *target) { (void)target; }
+void damp_joints(void) { puts("damped"); }
+int main(void) { start(); tick(); return 0; }
+"""
+    shutil.copy(made["quadruped"][2] / "robot.h", tmp_path / "quadruped.h")
+    (tmp_path / "robot.c").write_text(PAGE.split("```c\n")[1].split("```")[0] + drivers)
+    assert compile_and_run(tmp_path / "robot.c", tmp_path / "robot").stdout == b"damped\n"
+
+
+def test_the_example_in_python_replays_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = policy_for(QUADRUPED)
+    (tmp_path / "runs" / "quadruped").mkdir(parents=True)
+    policy.save(tmp_path / "runs" / "quadruped" / "best.npz")
+    np.savetxt(tmp_path / "log.txt", np.hstack(record(policy, QUADRUPED, read_controller(policy))), fmt="%.17g")
+    monkeypatch.chdir(tmp_path)
+    exec(PAGE.split("```python\n")[1].split("```")[0], {})
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == "largest difference of targets: 0.0"
+    assert len(rest) == 33
+    assert rest[6].endswith("  imu heading")
