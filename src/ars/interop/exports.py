@@ -36,15 +36,15 @@ def export(policy: LinearPolicy, to: str) -> bytes:
 
 def file_name(policy: LinearPolicy, to: str) -> str:
     """The default file name, such as Hopper-v1.h."""
-    name = safe_name(_name(policy))
+    name = safe_name(task_name(policy))
     return f"{name[:100].lstrip('.') or 'policy'}{SUFFIXES[to]}"
 
 
-def _name(policy: LinearPolicy) -> str:
+def task_name(policy: LinearPolicy) -> str:
     return str(policy.task.get("name", "policy")).encode(errors="replace").decode()  # JSON allows lone surrogates
 
 
-def _origin(policy: LinearPolicy) -> dict[str, Any]:
+def origin(policy: LinearPolicy) -> dict[str, Any]:
     """What is known about the origin of the policy."""
     names = ("iteration", "eval_mean", "imported", "versions")
     return {name: policy.task[name] for name in names if name in policy.task}
@@ -54,7 +54,7 @@ def names(policy: LinearPolicy) -> dict[str, list[str]]:
     """The names of the numbers that the policy takes: from the model for the six robots, x0, x1, … otherwise."""
     from ars.tasks.axis_names import name_axes
 
-    axes = name_axes(_name(policy), policy.task, policy.n, policy.p)
+    axes = name_axes(task_name(policy), policy.task, policy.n, policy.p)
     plain = len(axes.columns) == 1
     observation = [name if plain else f"{kind.title}: {name}" for kind in axes.columns for name in kind.names]
     return {"observation": observation, "action": list(axes.rows)}
@@ -72,7 +72,7 @@ def to_json(policy: LinearPolicy) -> bytes:
     """With full precision; an infinite sigma (an ignored coordinate), which JSON lacks, is null."""
     value = {
         "format": "ars linear policy 1",
-        "task": _name(policy),
+        "task": task_name(policy),
         "n": policy.n,
         "p": policy.p,
         "formula": FORMULA,
@@ -94,25 +94,29 @@ def to_json(policy: LinearPolicy) -> bytes:
 
 
 def to_c(policy: LinearPolicy) -> bytes:
-    """One C99 header without includes."""
+    """One C99 header without includes; of a robot of terms, one that assembles its observation too."""
+    if "robot" in policy.task:
+        from ars.interop.robot_c import robot_header
+
+        return robot_header(policy)
     actions = policy.actions
     count = 1 if actions.kind == "discrete" else policy.p
     rows = ",\n".join("    {" + ", ".join(map(repr, row)) + "}" for row in policy.W.tolist())
     named, newline = names(policy), "\n"
     entries = _entries(policy).get("entries")
     listed = [
-        f" *   observation[{j}]: {_c_comment(name)}" + (f", entry {entries[j]} of the task's" if entries else "")
+        f" *   observation[{j}]: {c_comment(name)}" + (f", entry {entries[j]} of the task's" if entries else "")
         for j, name in enumerate(named["observation"])
     ]
-    listed += [f" *   a[{i}]: {_c_comment(name)}" for i, name in enumerate(named["action"])]
+    listed += [f" *   a[{i}]: {c_comment(name)}" for i, name in enumerate(named["action"])]
     return f"""\
 /* A linear policy by Augmented Random Search.
- * task: {_c_comment(_name(policy))}
- * made: {_c_comment(_origin(policy))}
+ * task: {c_comment(task_name(policy))}
+ * made: {c_comment(origin(policy))}
  * {FORMULA}
  * Compile with {C_FLAGS} to get the same bits as `policy.act`: no fused multiply-add, no -ffast-math.
- * observation: {_c_comment(policy.task.get("observation", {"shape": [policy.n]}))}, flattened{_c_subset(policy)}
- * action: {_c_comment(actions.to_dict())}
+ * observation: {c_comment(policy.task.get("observation", {"shape": [policy.n]}))}, flattened{_c_subset(policy)}
+ * action: {c_comment(actions.to_dict())}
 {newline.join(listed)}
  */
 #ifndef ARS_POLICY_H
@@ -148,7 +152,7 @@ static inline void ars_act(const double *observation, double *action)
 
 
 def _c_subset(policy: LinearPolicy) -> str:
-    seen = _c_comment(policy.observe).strip('"')
+    seen = c_comment(policy.observe).strip('"')
     return "" if policy.observe == ALL else f"; of these, in order, only the entries {seen}"
 
 
@@ -191,7 +195,7 @@ def _c_rounding(actions: Actions) -> str:
     return "(action[i] + 6755399441055744.0) - 6755399441055744.0"
 
 
-def _c_comment(value: Any) -> str:
+def c_comment(value: Any) -> str:
     """Any text as one line of ASCII that cannot end the comment or begin another."""
     if isinstance(value, str):
         value = value.translate({ord("ω"): "w", ord("τ"): "t", ord("·"): " "})  # in names of the robots
@@ -231,11 +235,11 @@ def to_onnx(policy: LinearPolicy) -> bytes:
         producer_name="ars",
         ir_version=ONNX_IR,
         opset_imports=[helper.make_opsetid("", ONNX_OPSET)],
-        doc_string=f"{_name(policy)}: {FORMULA}",
+        doc_string=f"{task_name(policy)}: {FORMULA}",
     )
     more = {"names": json.dumps(names(policy)), "definition": json.dumps(policy.task)}
     more |= {name: json.dumps(indices) for name, indices in _entries(policy).items()}
-    helper.set_model_props(model, {"task": _name(policy), "formula": FORMULA, **more})
+    helper.set_model_props(model, {"task": task_name(policy), "formula": FORMULA, **more})
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
 
