@@ -1,7 +1,7 @@
 """1: the limit of libmujoco. `mujoco.rollout` replays the controls of our episodes, open loop, one call per episode.
 
-It computes no observations, actions or rewards; the model has the same flags as Gymnasium's, with islands and mid-phase
-collision on. The replay must end in the same state as our episode, which is checked.
+It computes no observations, actions or rewards. The model is as its file has it: those of the six with islands and
+mid-phase collision on, as Gymnasium has them. The replay must end in the same state as our episode, which is checked.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ars.executors import Batch
 from ars.noise import Key
-from ars.tasks import locomotion
-from ars.tasks.mujoco_loop import MujocoTask, _observe
+from ars.tasks.mujoco_loop import MujocoTask
+from ars.tasks.robots.find import find_robot
 from benchmarks.workload import Work
 
 FloatArray = NDArray[np.float64]
@@ -35,11 +35,13 @@ class Replay(NamedTuple):
 
 class Limit:
     def __init__(self, work: Work) -> None:
-        robot = locomotion.find(work.task)
+        robot = find_robot(work.task)
         assert robot is not None
         task = MujocoTask(robot, work.task)
+        if task._robot.scenarios is not None:
+            raise RuntimeError(f"{work.task} has scenarios, whose worlds a replay does not know.")
         self._batches = [[record(task, batch, k, sign) for k, sign in batch.units()] for batch in work.batches]
-        self._model = locomotion.load_model(robot)
+        self._model = task._robot.load()  # without the flags that the task adds
         self._pool = ThreadPoolExecutor(work.threads)
         longest = max(replay.controls.shape[1] for batch in self._batches for replay in batch)
         self._players = [_Player(self._model, longest) for _ in range(work.threads)]
@@ -89,19 +91,16 @@ def record(task: MujocoTask, batch: Batch, k: int, sign: int) -> Replay:
     """Run an episode as training does, then again step by step to record its controls."""
     key, policy = Key(batch.seed, batch.stream, batch.j, k, sign), batch.candidate(k, sign)
     steps = task.rollout(policy, key, H=batch.H, shift=batch.shift, gather=False).steps
-    model, data, frame_skip = task._model, task._data, task._rules.frame_skip
+    model, data, frame_skip = task._model, task._data, task._arrays.frame_skip
     last_qpos = data.qpos.copy()
 
     task.reset(key)
     state = np.empty((1, mujoco.mj_stateSize(model, PHYSICS)))
     mujoco.mj_getState(model, data, state[0], PHYSICS)
     warmstart = data.qacc_warmstart.copy()[None]
-    x, controls = np.empty(task.n), np.empty((steps, task.p))
+    controls, unused = np.empty((steps, task.p)), np.empty(task.n)
     for step in range(steps):
-        _observe(task._layout, x)
-        controls[step] = data.ctrl[:] = policy.act(x)
-        mujoco.mj_step(model, data, frame_skip)
-        if task._rules.contact_forces:
-            mujoco.mj_rnePostConstraint(model, data)
+        task._run(policy, step, step + 1, batch.shift, False, unused, unused)
+        controls[step] = data.ctrl
     assert np.array_equal(data.qpos, last_qpos), "the recording differs from the episode"
     return Replay(state, warmstart, np.repeat(controls, frame_skip, axis=0)[None], steps, last_qpos)

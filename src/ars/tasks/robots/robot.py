@@ -157,10 +157,11 @@ def describe_robot(robot: Robot, mj: Any, parts: Parts) -> dict[str, Any]:
     if len(parts.action.constants) == 2 + 4 * mj.nu:
         limit, rate, *rest = parts.action.constants
         columns = np.array(rest).reshape(4, mj.nu)
-        action |= {"limit": limit, "rate": _plain(rate)}
+        action |= {"limit": _plain(limit), "rate": _plain(rate)}
         action |= {name: [_plain(v) for v in row] for name, row in zip(ACTION, columns.tolist(), strict=True)}
     return {
         "control_hz": float(robot.control_hz),
+        "dt": robot.frame_skip(mj) * float(mj.opt.timestep),  # of the loop, which may differ in the last bits
         "seconds": float(robot.seconds),
         "model": digest(mj),
         "actuators": Model(mj, None, robot.dt).names("actuator"),
