@@ -65,22 +65,23 @@ $(VENV)/.dev: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-# What the tests of films and pages need from the system: installed once, by root or where sudo asks for no password.
+# What the tests of films, pages and C for ARM need from the system: installed once, by root or where sudo asks for no
+# password.
 # ARS_NO_SYSTEM_PACKAGES=1 prevents it; without the packages these tests are skipped.
-SYSTEM := chromium libegl1 libgl1-mesa-dri
+SYSTEM := chromium libegl1 libgl1-mesa-dri gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 
 $(VENV)/.system: | $(VENV)/bin/python
 	@there=$$(dpkg-query -W -f '$${db:Status-Status}\n' $(SYSTEM) 2>/dev/null | grep -cx installed); become=; \
 	  if [ "$$there" = $(words $(SYSTEM)) ]; then touch $@; exit; fi; \
 	  if [ -n "$$ARS_NO_SYSTEM_PACKAGES" ]; then \
-	    echo "Not installed, by ARS_NO_SYSTEM_PACKAGES: $(SYSTEM). Tests of films and pages may be skipped."; exit; fi; \
+	    echo "Not installed, by ARS_NO_SYSTEM_PACKAGES: $(SYSTEM). Tests of films, pages and C for ARM may be skipped."; exit; fi; \
 	  if ! command -v apt-get >/dev/null; then :; \
 	  elif [ "$$(id -u)" = 0 ]; then become=env; \
 	  elif sudo -n true 2>/dev/null; then become="sudo -n env"; \
 	  fi; \
 	  if [ -z "$$become" ]; then \
-	    echo "Tests of films and pages may be skipped: they need the system packages $(SYSTEM)."; touch $@; exit; fi; \
-	  echo "The tests of films and pages need system packages. About to run, once:"; \
+	    echo "Tests of films, pages and C for ARM may be skipped: they need the system packages $(SYSTEM)."; touch $@; exit; fi; \
+	  echo "The tests of films, pages and C for ARM need system packages. About to run, once:"; \
 	  echo "  $$become apt-get install --no-install-recommends $(SYSTEM)"; \
 	  echo "To prevent this: make test ARS_NO_SYSTEM_PACKAGES=1"; \
 	  if [ -t 1 ]; then echo "It starts in 5 seconds; Ctrl-C stops it."; sleep 5; fi; \

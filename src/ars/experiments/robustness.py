@@ -1,13 +1,15 @@
 """What a policy stands: one episode in each world of a fixed grid, friction × mass, push × direction, delay × slope.
 
-The grid is the same for every policy of a robot, so that two policies can be compared by what they survive.
+The grid is the same for every policy of a robot, so that two policies can be compared by what they survive. No real
+robot has the model's perfect sensors, and neither have its worlds: actions arrive one control step late, and
+observations have noise of a tenth of their standard deviation in training.
 """
 
 import json
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
@@ -17,13 +19,16 @@ import numpy as np
 
 from ars.errors import SettingError, TaskError
 from ars.files import write_atomic
-from ars.noise import Key, Stream, environment_seed
+from ars.noise import Key, Stream, environment_seed, generator
 from ars.policy import LinearPolicy
 from ars.settings import LARGEST_SEED, whole_number
 from ars.tasks.robots.find import AnyRobot, find_robot
+from ars.tasks.robots.robot import Robot
 from ars.tasks.robots.scenarios import Scenario
 
 PUSH_SECONDS = 0.2
+LATE = 1  # control steps from an action to the actuators, where the delay does not vary
+NOISE = 0.1  # uniform, ± this part of the policy's sigma
 FRICTION = tuple(round(0.2 + 0.1 * i, 2) for i in range(15))  # factor
 MASS = tuple(round(-0.12 + 0.04 * i, 2) for i in range(13))  # of the robot's whole mass, more on its first body
 PUSH = tuple(round(0.1 * i, 1) for i in range(1, 13))  # of the robot's weight, for PUSH_SECONDS
@@ -54,12 +59,12 @@ def maps(mass: float, first_body: float, gravity: float, seconds: float) -> list
 
     def push(share: float, degrees: float) -> Scenario:
         force, angle = share * mass * gravity, math.radians(degrees)
-        return Scenario(pushes=((seconds / 3, PUSH_SECONDS, force * math.cos(angle), force * math.sin(angle)),))
+        return Scenario(delay=LATE, pushes=((seconds / 3, PUSH_SECONDS, force * math.cos(angle), force * math.sin(angle)),))
 
     return [
         Map("Friction and mass", "friction, factor", FRICTION, "added mass, kg",
             tuple(round(max(share * mass, lightest), 3) for share in MASS),
-            lambda friction, kg: Scenario(friction=friction, mass=kg)),
+            lambda friction, kg: Scenario(friction=friction, mass=kg, delay=LATE)),
         Map(f"A push of {PUSH_SECONDS:g} s", "force, part of the weight", PUSH, "direction, °", DIRECTION, push),
         Map("Delay and slope", "slope uphill, °", SLOPE, "delay, control steps", DELAY,
             lambda slope, delay: Scenario(slope=math.radians(slope), delay=int(delay))),
@@ -94,10 +99,10 @@ def measure_robustness(
     for made in tasks:
         idle.put(made)
 
-    def run(scenario: Scenario) -> tuple[float, float]:
+    def run(scenario: Scenario, k: int) -> tuple[float, float]:
         mine = idle.get()
         try:
-            return _episode(mine, policy, scenario, seed)
+            return _episode(mine, policy, replace(scenario, noise=_noise(policy, mine, seed, k)), seed)
         finally:
             idle.put(mine)
 
@@ -107,7 +112,7 @@ def measure_robustness(
         for each in grid:
             worlds = [each.world(x, y) for y in each.ys for x in each.xs]
             outcomes = []
-            for outcome in pool.map(run, worlds):
+            for outcome in pool.map(run, worlds, range(done, done + len(worlds))):
                 outcomes.append(outcome)
                 done += 1
                 finished(done / total)
@@ -116,11 +121,15 @@ def measure_robustness(
     return {"format": 1, "task": name, "seed": seed, "conditions": total, "survived": survived, "maps": results}
 
 
+def _noise(policy: LinearPolicy, task: Any, seed: int, k: int) -> Any:
+    """(steps, whole observation) for the k-th world. Entries that never varied have none."""
+    sigma = np.zeros(len(task._arrays.whole))
+    sigma[task._arrays.index] = np.where(np.isfinite(policy.sigma), policy.sigma, 0.0)
+    random = generator(Key(seed, Stream.SCENARIO, 0, k))
+    return NOISE * sigma * random.uniform(-1.0, 1.0, (task.H + 1, len(sigma)))
+
+
 def without_scenarios(robot: AnyRobot) -> AnyRobot:
-    from dataclasses import replace
-
-    from ars.tasks.robots.robot import Robot
-
     return replace(robot, scenarios=None) if isinstance(robot, Robot) else robot
 
 
