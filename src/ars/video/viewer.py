@@ -13,6 +13,7 @@ from ars.policy import LinearPolicy
 from ars.video.camera import FilmError, restyle
 from ars.video.episode import Scene, Snapshot, play
 from ars.video.film import check_seconds, stride
+from ars.video.framing import root
 
 LATEST = 0.1  # seconds behind the clock; later pictures are skipped
 
@@ -94,7 +95,7 @@ class _Window:
         import mujoco
         import mujoco.viewer
 
-        self._model = restyle(scene.mujoco.model, 640, 480)
+        self._model = restyle(scene.mujoco.model, scene.shot, 640, 480)
         self._data = mujoco.MjData(self._model)
         before = set(threading.enumerate())
         try:
@@ -105,7 +106,7 @@ class _Window:
             raise FilmError(f"Cannot open a window ({error}): use --gif FILE to make a film instead.") from error
         self._threads = [thread for thread in threading.enumerate() if thread not in before]
         camera = self._viewer.cam
-        camera.type, camera.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, 1
+        camera.type, camera.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, root(self._model)
         if scene.shot:
             camera.distance, camera.azimuth = scene.shot.distance, scene.shot.azimuth
             camera.elevation = scene.shot.elevation
