@@ -1,5 +1,6 @@
 """A user's robot, watched step by step: single steps of the loop give the same episode as one call."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,8 +18,8 @@ from ars.video.framing import find_feet, named_feet
 
 def _commanded(robot: Robot) -> float | None:
     """The speed along x that its reward asks for, in m/s."""
-    targets = [term.target for term in robot.reward if isinstance(term, Forward) and term.target is not None]
-    return float(targets[0]) if targets else None
+    targets = [float(term.target) for term in robot.reward if isinstance(term, Forward) and term.target is not None]
+    return targets[0] if targets and math.isfinite(targets[0]) else None
 
 
 class WatchedRobot(MujocoTask):
