@@ -45,9 +45,11 @@ class Camera:
         self._context = _gl_context(width, height)
         try:
             self._context.make_current()
+            software = is_software()
+            if software:  # coarser round shapes, whose edges cannot be seen at the size of a film
+                self._model.vis.quality.numslices, self._model.vis.quality.numstacks = 16, 10
             self._mjr = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._mjr)
-            software = is_software()
         except Exception as error:
             self._context.free()
             raise FilmError(_without_opengl(error)) from error
@@ -67,8 +69,8 @@ class Camera:
         """(height, width, 3) of the state in `data`; `seconds` since the last picture."""
         import mujoco
 
-        x, y, z = data.subtree_com[self._body]
-        rise, slack = float(z) - self._shot.height, self._shot.slack
+        x, y, z = np.nan_to_num(data.subtree_com[self._body]).tolist()  # a simulation may diverge
+        rise, slack = z - self._shot.height, self._shot.slack
         wanted = rise - min(max(rise, -slack), slack)
         keep = np.exp(-seconds / SECONDS_TO_FOLLOW)
         self._lift = wanted if self._lift is None else float(keep * self._lift + (1 - keep) * wanted)
@@ -77,7 +79,7 @@ class Camera:
         mujoco.mjv_updateScene(
             self._model, data, self._option, None, self._camera, mujoco.mjtCatBit.mjCAT_ALL.value, self._scene
         )
-        self._dressing.add(self._scene, data, float(x), float(y))
+        self._dressing.add(self._scene, data, x, y)
         mujoco.mjr_render(self._rectangle, self._scene, self._mjr)
         pixels = np.empty((self._rectangle.height, self._rectangle.width, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(pixels, None, self._rectangle, self._mjr)

@@ -86,7 +86,7 @@ def find_shot(model: Any, data: Any) -> Shot | None:
     lowest, highest = low[robot].min(axis=0), high[robot].max(axis=0)
     radius = float(np.linalg.norm(highest - lowest)) / 2
     height = float(lowest[2] + highest[2]) / 2
-    return Shot(3.2 * radius, height, azimuth=105.0, elevation=-12.0, extent=2.0 * radius)
+    return Shot(3.0 * radius, height, azimuth=105.0, elevation=-12.0, extent=2.0 * radius)
 
 
 def named_feet(task: str, model: Any, names: Any) -> Feet:
