@@ -516,8 +516,10 @@ def confirmed(line: Mapping[str, Any]) -> tuple[float | None, int | None]:
 
 
 def run_identity(config: Config, definition: dict[str, Any]) -> str:
-    """A hash of what determines a run's bits, so that a checkpoint of another run is detected."""
-    content = json.dumps({"config": config.to_dict(), "task": definition}, sort_keys=True)
+    """A hash of what determines a run's bits, so that a checkpoint of another run is detected. Names are labels, which
+    older runs of a user's robot do not have."""
+    task = {name: value for name, value in definition.items() if name != "names"}
+    content = json.dumps({"config": config.to_dict(), "task": task}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -17,7 +17,7 @@ from ars.page.report import _number, report_data, write_report
 from ars.run_files import read_run
 from ars.timing import duration
 from browser import Opened, until
-from small_runs import small_policy
+from small_runs import small_policy, train
 
 CHEETAH = ["bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot"]
 
@@ -231,10 +231,28 @@ def test_feet_are_drawn_where_they_touch(opened: Opened, tmp_path: Path, opengl:
     assert page.locator(".feet rect.down").count() == sum(map(len, down))
     assert page.locator(".feet rect.air").count() == 2
     assert page.locator(".feet path.speed").count() == 1
+    assert page.locator(".feet .commanded").count() == 0
     box = page.locator(".feet rect.air").first.bounding_box()
     page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 5)
     total = page.evaluate("Number(document.querySelector('.film input').max)")
     assert float(page.locator(".film input").input_value()) == pytest.approx(0.9 * total, abs=1)
+    assert opened.complaints == []
+
+
+def test_the_page_of_a_robot_of_terms(opened: Opened, tmp_path: Path, opengl: None) -> None:
+    run = train(tmp_path / "q", "Quadruped-v1", iterations=2)
+    data = write_report([read_run(run)], tmp_path / "q.html", seconds=0.2)
+    page = opened.go(tmp_path / "q.html")
+    cells, gait = page.locator("svg.cells"), data["runs"][0]["gait"]
+    assert texts(cells.locator(".row-label"))[:2] == ["FR_hip_joint", "FR_thigh_joint"]
+    assert data["runs"][0]["policy"]["blocks"][0] == {"title": "Gyro", "columns": ["imu ωx", "imu ωy", "imu ωz"]}
+    page.get_by_role("button", name="JointVelocities", exact=True).click()
+    assert texts(cells.locator(".column-label"))[-1] == "RL_calf_joint velocity"
+    assert gait["summary"].endswith("0.8 m/s commanded")
+    assert page.locator(".feet line.commanded").count() == 1
+    assert texts(page.locator(".feet text.over")) == ["commanded"]
+    assert [foot["name"] for foot in gait["feet"]] == ["FR_foot", "FL_foot", "RR_foot", "RL_foot"]
+    assert page.locator(".feet rect.air").count() == 4
     assert opened.complaints == []
 
 

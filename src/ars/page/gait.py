@@ -21,14 +21,19 @@ def film_gait(
         return {"why_not": str(error)}
     summary = f"reward {rollout.reward:z.1f} in {rollout.steps} steps"
     speed = _mean_speed(trace)
+    if speed is not None:
+        summary += f", {speed:z.2f} m/s in the second half"
+    if trace.commanded is not None:
+        summary += f", {trace.commanded:g} m/s commanded"
     length = trace.snapshots[-1].time
     feet = [(foot, stances(trace, i)) for i, foot in enumerate(trace.feet)]
     return {
         "frames": [base64.b64encode(frame).decode() for frame in writer.frames],
         "frame_seconds": writer.seconds,
         "seconds": length,
-        "summary": summary if speed is None else f"{summary}, {speed:z.2f} m/s in the second half",
+        "summary": summary,
         "speeds": _speeds(trace),
+        "commanded": trace.commanded,
         "feet": [{"name": foot, "down": down, "share": _share(down, length)} for foot, down in feet],
     }
 

@@ -1,4 +1,5 @@
-"""Names for the rows and columns of a policy, from the MuJoCo model if the task is one of the six robots."""
+"""Names for the rows and columns of a policy: from the model of one of the six robots, or from the task's definition,
+which has the names of any other robot."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,7 @@ class AxisNames:
 
 
 def name_axes(task: str, definition: dict[str, Any], n: int, p: int) -> AxisNames:
-    """The model's names; x0, x1, … and a0, a1, … (or the keys of a Dict) for a task without such a model."""
+    """A robot's names; x0, x1, … and a0, a1, … (or the keys of a Dict) for a task without a model."""
     observe = definition.get("observe")
     robot = locomotion.TASKS.get(task)  # built-in tasks only: a file must not choose which model is loaded
     if robot:
@@ -46,6 +47,9 @@ def name_axes(task: str, definition: dict[str, Any], n: int, p: int) -> AxisName
         columns = _chosen(tuple(_columns(model, part) for part in robot.observation), observe)
         if model.nu == p and sum(len(kind.names) for kind in columns) == n:
             return AxisNames(tuple(actuator_name(model, i) for i in range(p)), columns)
+    own = _written(definition)
+    if own and len(own.rows) == p and sum(len(kind.names) for kind in _chosen(own.columns, observe)) == n:
+        return AxisNames(own.rows, _chosen(own.columns, observe))
     kind = definition.get("actions", {}).get("kind") if isinstance(definition.get("actions"), dict) else None
     rows = tuple(f"choice {i}" if kind == "discrete" else f"a{i}" for i in range(p))
     whole = Columns("observations", tuple(_named(definition.get("observation")) or ()))
@@ -53,6 +57,31 @@ def name_axes(task: str, definition: dict[str, Any], n: int, p: int) -> AxisName
     if sum(len(kind.names) for kind in chosen) == n:
         return AxisNames(rows, chosen)
     return AxisNames(rows, (Columns("observations", tuple(f"x{i}" for i in _indices(observe, n))),))
+
+
+def written(groups: list[Group], model: Any) -> dict[str, Any]:
+    """A robot's names for the definition of its task: what reads a file must not load a model that the file chooses."""
+    observation = [{"title": group.title, "names": list(group.names)} for group in groups]
+    return {"observation": observation, "action": [actuator_name(model, i) for i in range(model.nu)]}
+
+
+def _written(definition: dict[str, Any]) -> AxisNames | None:
+    """The names in a definition, of a robot's terms or by `written`; None unless they are as we write them."""
+    try:
+        if "robot" in definition:
+            rows, groups, title = definition["robot"]["actuators"], definition["robot"]["observe"], "term"
+        else:
+            rows, groups, title = definition["names"]["action"], definition["names"]["observation"], "title"
+        columns = tuple(Columns(_texts([group[title]])[0], _texts(group["names"])) for group in groups)
+        return AxisNames(_texts(rows), columns)
+    except (TypeError, KeyError):
+        return None
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise TypeError("not a list of texts")
+    return tuple(value)
 
 
 def robot_groups(robot: locomotion.Locomotion, model: Any, sizes: list[int]) -> list[Group]:
@@ -100,17 +129,21 @@ def _chosen(columns: tuple[Columns, ...], observe: Any) -> tuple[Columns, ...]:
 
 def actuator_name(model: Any, i: int) -> str:
     """The actuator's own name, or that of its joint: half of Gymnasium's models name only joints."""
-    return str(model.actuator(i).name or model.joint(int(model.actuator_trnid[i, 0])).name)
+    import mujoco
+
+    kinds = map(int, (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+    joint = model.joint(int(model.actuator_trnid[i, 0])).name if int(model.actuator_trntype[i]) in kinds else ""
+    return str(model.actuator(i).name or joint or f"actuator {i}")
 
 
 def _columns(model: Any, part: locomotion.Slice) -> Columns:
     if part.field in BODIES:
         title, parts = BODIES[part.field]
-        names = [f"{_body_name(model, body)} {name}" for body in range(model.nbody) for name in parts]
+        names = [f"{body_name(model, body)} {name}" for body in range(model.nbody) for name in parts]
     else:
         title = JOINTS[part.field]
         names = _joint_names(model, part.field)
-    return Columns(title, tuple(names[part.start :]))
+    return Columns(title, tuple(names[part.start : part.stop]))
 
 
 def _joint_names(model: Any, field: str) -> list[str]:
@@ -129,7 +162,7 @@ def _joint_names(model: Any, field: str) -> list[str]:
     return names
 
 
-def _body_name(model: Any, body: int) -> str:
+def body_name(model: Any, body: int) -> str:
     """Its name, or that of its first joint: some of Ant's bodies have none."""
     entry = model.body(body)
     if entry.name:

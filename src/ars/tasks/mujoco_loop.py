@@ -23,6 +23,7 @@ from ars.noise import Key, Stream, environment_seed, generator, scenario_key
 from ars.policy import Actions, LinearPolicy
 from ars.subset import ALL
 from ars.tasks import Rollout, define
+from ars.tasks.axis_names import robot_groups, written
 from ars.tasks.locomotion import PROGRESS, Locomotion, describe, divergence_warnings
 from ars.tasks.robot_views import robot_view, terms_view
 from ars.tasks.robots import loop
@@ -108,6 +109,9 @@ class MujocoTask:
         observation = {"shape": [len(self._arrays.whole)]}
         if isinstance(robot, PaperRobot):
             described = {"locomotion": describe(robot.task)}
+            if ":" in self.name:  # the user's own; definitions of the six stay as they are in older runs
+                sizes = [len(bound.names) for bound in self._parts.observe]
+                described["names"] = written(robot_groups(robot.task, self._model, sizes), self._model)
         else:
             described = {"robot": describe_robot(robot, self._model, self._parts)}
         return define(self, observation=observation, actions=actions, **described, **self._view.definition())

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.errors import ArsError
-from ars.video.framing import Shot
+from ars.video.dressing import FLOOR_DARK, FLOOR_LIGHT, SKY_HORIZON, SKY_TOP, Dressing, has_texture
+from ars.video.framing import Shot, root
 
 Image = NDArray[np.uint8]
 
 PACKAGES = "libegl1 libgl1-mesa-dri"  # Debian's, for EGL without a graphics card
-SKY_TOP, SKY_HORIZON = (0.30, 0.45, 0.62), (0.83, 0.89, 0.94)
-FLOOR_DARK, FLOOR_LIGHT = (0.44, 0.51, 0.57), (0.54, 0.61, 0.66)
-LIGHT = np.array([0.19, 0.29, -0.94])  # down, from behind the camera
+SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software rasterizer")  # in the names of renderers
 SECONDS_TO_FOLLOW = 0.4  # the camera follows slowly in height; otherwise the horizon would shake with each step
 
 
@@ -40,13 +39,15 @@ class Camera:
     def __init__(self, model: Any, shot: Shot | None, *, width: int, height: int) -> None:
         import mujoco
 
-        self._model = restyle(model, width, height)
-        self._body = min(1, model.nbody - 1)  # the first body after the world: the torso
-        self._shot = shot or Shot(distance=1.6 * float(model.stat.extent), height=float(model.stat.center[2]))
-        self._follow_height = shot is None
+        self._shot = shot or Shot(1.6 * float(model.stat.extent), float(model.stat.center[2]))
+        self._model = restyle(model, self._shot, width, height)
+        self._body = root(model)
         self._context = _gl_context(width, height)
         try:
             self._context.make_current()
+            software = is_software()
+            if software:  # coarser round shapes, whose edges cannot be seen at the size of a film
+                self._model.vis.quality.numslices, self._model.vis.quality.numstacks = 16, 10
             self._mjr = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._mjr)
         except Exception as error:
@@ -55,6 +56,9 @@ class Camera:
         self._rectangle = mujoco.MjrRect(0, 0, width, height)
         self._scene = mujoco.MjvScene(self._model, maxgeom=2000)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_HAZE] = True
+        for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
+            self._scene.flags[flag] = not software
+        self._dressing = Dressing(self._model, self._shot, flat_shadows=software)
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self._camera.type = mujoco.mjtCamera.mjCAMERA_FREE
         self._camera.distance, self._camera.azimuth = self._shot.distance, self._shot.azimuth
@@ -65,19 +69,17 @@ class Camera:
         """(height, width, 3) of the state in `data`; `seconds` since the last picture."""
         import mujoco
 
-        x, y, z = data.subtree_com[self._body]
-        rest = self._shot.height
-        wanted = 0.0 if self._follow_height else float(max(0.0, z - 1.6 * max(rest, 0.4)))  # only for high jumps
+        x, y, z = np.nan_to_num(data.subtree_com[self._body]).tolist()  # a simulation may diverge
+        rise, slack = z - self._shot.height, self._shot.slack
+        wanted = rise - min(max(rise, -slack), slack)
         keep = np.exp(-seconds / SECONDS_TO_FOLLOW)
         self._lift = wanted if self._lift is None else float(keep * self._lift + (1 - keep) * wanted)
-        self._camera.lookat[:] = x, y, rest + self._lift
+        self._camera.lookat[:] = x, y, self._shot.height + self._lift
         self._context.make_current()
         mujoco.mjv_updateScene(
             self._model, data, self._option, None, self._camera, mujoco.mjtCatBit.mjCAT_ALL.value, self._scene
         )
-        for light in self._scene.lights[: self._scene.nlight]:  # move the shadows along
-            if not light.headlight:
-                light.pos[:], light.dir[:] = (x - 1.0, y - 1.5, 5.0), LIGHT
+        self._dressing.add(self._scene, data, x, y)
         mujoco.mjr_render(self._rectangle, self._scene, self._mjr)
         pixels = np.empty((self._rectangle.height, self._rectangle.width, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(pixels, None, self._rectangle, self._mjr)
@@ -118,17 +120,30 @@ def _gl_context(width: int, height: int) -> Any:
         raise FilmError(_without_opengl(error)) from error
 
 
+def is_software() -> bool:
+    """Whether the processor draws, in the current context."""
+    try:
+        from OpenGL.GL import GL_RENDERER, glGetString
+
+        name = (glGetString(GL_RENDERER) or b"").decode(errors="replace").lower()
+    except Exception:  # of many kinds, as above; then nobody knows
+        return False
+    return any(word in name for word in SOFTWARE)
+
+
 def _without_opengl(error: Exception) -> str:
     kind, reason = _kind(), " ".join(str(error).split()).rstrip(".")
     packages = "libosmesa6" if kind == "osmesa" else PACKAGES
     return f"Pictures need OpenGL ({kind}), which does not work here ({reason}): try `apt-get install {packages}`."
 
 
-def restyle(model: Any, width: int, height: int) -> Any:
+def restyle(model: Any, shot: Shot | None, width: int, height: int) -> Any:
     """A copy of the model with an infinite floor, a calm sky and soft light."""
     import mujoco
 
     model = copy.copy(model)
+    if shot and shot.extent:
+        model.stat.extent = shot.extent
     model.vis.global_.offwidth, model.vis.global_.offheight = width, height
     model.vis.quality.offsamples, model.vis.quality.shadowsize = 4, 1024
     model.vis.headlight.ambient[:], model.vis.headlight.diffuse[:] = 0.45, 0.35
@@ -138,7 +153,7 @@ def restyle(model: Any, width: int, height: int) -> Any:
     model.light_diffuse[:] = np.minimum(model.light_diffuse, 0.7)
     for geom in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE):
         model.geom_size[geom, :2] = 0.0  # infinite: robots outrun the 40 m of the files
-        model.geom_rgba[geom] = 1.0
+        model.geom_rgba[geom] = 1.0 if has_texture(model, int(geom)) else (*FLOOR_LIGHT, 1.0)
         if (material := int(model.geom_matid[geom])) >= 0:
             model.mat_texuniform[material], model.mat_texrepeat[material] = True, 0.5  # squares of one metre
             model.mat_specular[material] = 0.0

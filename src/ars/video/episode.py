@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -22,7 +23,7 @@ from ars.tasks.gymnasium import GymnasiumTask, make_env
 from ars.tasks.robots.find import find_robot
 from ars.tasks.user_code import confirmed
 from ars.video.camera import FilmError
-from ars.video.framing import find_framing
+from ars.video.framing import Feet, Shot, find_framing, find_shot
 
 if TYPE_CHECKING:
     from ars.video.user_robot import WatchedRobot
@@ -44,16 +45,26 @@ class Snapshot:
 
 class Scene:
     """What a watcher can see: `mujoco`, an object with a model and data, if the task has them; the names of the feet;
-    and `env`, for environments that draw themselves."""
+    the speed that the robot is told to have; and `env`, for environments that draw themselves."""
 
-    def __init__(self, name: str, simulation: Any, *, dt: float, env: gymnasium.Env[Any, Any] | None = None) -> None:
-        self.name, self.mujoco, self.dt, self.env = name, simulation, dt, env
-        framing = find_framing(name) if simulation else None
-        self.shot = framing.shot if framing else None
-        self.feet = tuple(foot for foot, _ in framing.feet) if framing else ()
-        self._foot_of: dict[int, int] = {}
-        for index, (_, geoms) in enumerate(framing.feet if framing else ()):
-            self._foot_of |= {simulation.model.geom(geom).id: index for geom in geoms}
+    def __init__(
+        self, name: str, simulation: Any, *, dt: float, env: gymnasium.Env[Any, Any] | None = None,
+        feet: Feet = (), commanded: float | None = None,
+    ) -> None:  # fmt: skip
+        self.name, self.mujoco, self.dt, self.env, self.commanded = name, simulation, dt, env, commanded
+        self._framing = find_framing(name) if simulation else None
+        if self._framing:
+            geom = simulation.model.geom
+            feet = [(foot, [geom(name).id for name in geoms]) for foot, geoms in self._framing.feet]
+        self.feet = tuple(foot for foot, _ in feet)
+        self._foot_of = {geom: index for index, (_, geoms) in enumerate(feet) for geom in geoms}
+
+    @cached_property
+    def shot(self) -> Shot | None:
+        """Of a robot that is not one of the six, from the state when it is first asked for: the start."""
+        if self._framing:
+            return self._framing.shot
+        return find_shot(self.mujoco.model, self.mujoco.data) if self.mujoco else None
 
     @staticmethod
     def of(name: str, env: gymnasium.Env[Any, Any]) -> "Scene":
@@ -69,7 +80,7 @@ class Scene:
             model, data = self.mujoco.model, self.mujoco.data
             for pair in data.contact.geom[: data.ncon]:
                 for foot, other in (pair, pair[::-1]):
-                    if int(foot) in self._foot_of and model.geom_bodyid[other] == 0:
+                    if int(foot) in self._foot_of and model.body_weldid[model.geom_bodyid[other]] == 0:
                         touching[self._foot_of[int(foot)]] = True
         return tuple(touching)
 

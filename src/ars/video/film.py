@@ -23,6 +23,7 @@ from ars.video.episode import Scene, Snapshot, play
 SHORTEST_FRAME = 0.039  # seconds: about 25 frames per second, which a GIF can show evenly
 WIDTH, HEIGHT = 480, 320
 COLOURS = 96  # of a GIF
+SHADE, WHITE = (18, 28, 38, 190), (255, 255, 255)  # behind figures, and they themselves
 FRAMES_FOR_PALETTE = 25
 
 
@@ -46,6 +47,7 @@ class Trace:
     feet: tuple[str, ...] = ()
     dt: float = 0.0
     snapshots: list[Snapshot] = field(default_factory=list)
+    commanded: float | None = None  # the speed that the robot is told to have
 
 
 def film(
@@ -66,12 +68,12 @@ def film(
     trace, lens = Trace(), _Lens(width, height)
 
     def watch(scene: Scene, snapshot: Snapshot) -> None:
-        trace.feet, trace.dt = scene.feet, scene.dt
+        trace.feet, trace.dt, trace.commanded = scene.feet, scene.dt, scene.commanded
         trace.snapshots.append(snapshot)
         every = stride(scene.dt)
         if snapshot.step % every == 0:
             frame = lens.picture(scene, every * scene.dt)
-            draw_figures(frame, snapshot)
+            draw_figures(frame, snapshot, scene.feet, scene.commanded)
             for writer in writers:
                 writer.add(frame, every * scene.dt)
             progress(min(1.0, snapshot.time / seconds))
@@ -138,20 +140,45 @@ def _own_picture(scene: Scene) -> Any:
     return picture.astype(np.uint8)
 
 
-def draw_figures(frame: Any, snapshot: Snapshot) -> None:
-    """Speed, reward so far and time along the lower edge of a Pillow image."""
+def draw_figures(frame: Any, snapshot: Snapshot, feet: tuple[str, ...] = (), commanded: float | None = None) -> None:
+    """Speed, reward so far and time along the lower edge of a Pillow image; along the upper edge the feet, each with a
+    disc that is filled while it touches the ground."""
     from PIL import ImageDraw, ImageFont
 
     draw = ImageDraw.Draw(frame, "RGBA")
     size = max(10, frame.height // 17)
     font = ImageFont.load_default(size)
-    speed = "" if snapshot.speed is None else f"{snapshot.speed:z.1f} m/s"
-    texts = [speed, f"reward {snapshot.reward:z.0f}", f"{snapshot.time:.1f} s"]
+    texts = [speed_text(snapshot.speed, commanded), f"reward {snapshot.reward:z.0f}", f"{snapshot.time:.1f} s"]
     top = frame.height - round(1.9 * size)
-    draw.rectangle((0, top, frame.width, frame.height), fill=(18, 28, 38, 190))
+    draw.rectangle((0, top, frame.width, frame.height), fill=SHADE)
     places = (0.03 * frame.width, "lm"), (0.5 * frame.width, "mm"), (0.97 * frame.width, "rm")
     for text, (x, anchor) in zip(texts, places, strict=True):
-        draw.text((x, (top + frame.height) / 2), text, fill=(255, 255, 255), font=font, anchor=anchor)
+        draw.text((x, (top + frame.height) / 2), text, fill=WHITE, font=font, anchor=anchor)
+    if feet:
+        _draw_feet(draw, frame.width, 0.7 * size, ImageFont.load_default(0.7 * size), feet, snapshot.contacts)
+
+
+def speed_text(speed: float | None, commanded: float | None) -> str:
+    """Measured and commanded; nothing if the speed is unknown."""
+    if speed is None:
+        return ""
+    return f"{speed:z.1f} m/s" if commanded is None else f"{speed:z.1f} of {commanded:g} m/s"
+
+
+def _draw_feet(
+    draw: Any, width: int, size: float, font: Any, feet: tuple[str, ...], contacts: tuple[bool, ...]
+) -> None:
+    """Evenly over the width, without their names if one has no room."""
+    room, y = width / len(feet), 0.95 * size
+    named = max(font.getlength(foot) for foot in feet) + 2.4 * size < room
+    draw.rectangle((0, 0, width, 1.9 * size), fill=SHADE)
+    for i, (foot, down) in enumerate(zip(feet, contacts, strict=True)):
+        wide = (font.getlength(foot) if named else 0.0) + 1.2 * size
+        x = (i + 0.5) * room - wide / 2 + 0.4 * size
+        disc = (x - 0.4 * size, y - 0.4 * size, x + 0.4 * size, y + 0.4 * size)
+        draw.ellipse(disc, fill=WHITE if down else None, outline=WHITE)
+        if named:
+            draw.text((x + 0.8 * size, y), foot, fill=WHITE, font=font, anchor="lm")
 
 
 # -- writers ----------------------------------------------------------------------------------------------------------

@@ -67,8 +67,11 @@ function player(gait, label, onTime) {
 
 function diagram(gait, stopAt) {
   const words = gait.feet.map((foot) => `${foot.name} on the ground ${foot.share} of the time`);
-  const svg = s("svg", { class: "feet", role: "img", "aria-label": ["Speed over time", ...words].join(", ") });
-  const left = 92, row = 34, tall = gait.speeds.length ? 84 : 0, height = tall + row * gait.feet.length + 24;
+  const told = gait.commanded ? [`${gait.commanded} m/s commanded`] : [];
+  const svg = s("svg", { class: "feet", role: "img", "aria-label": ["Speed over time", ...told, ...words].join(", ") });
+  const short = (name) => name.length > 18 ? `${name.slice(0, 17)}…` : name; // robots of one's own have any names
+  const left = Math.max(92, ...gait.feet.map((foot) => 8 + 7 * short(foot.name).length));
+  const row = 34, tall = gait.speeds.length ? 84 : 0, height = tall + row * gait.feet.length + 24;
   const small = { opacity: 0.8, "font-size": "10.5" };
   let line = null, px = null;
 
@@ -79,7 +82,7 @@ function diagram(gait, stopAt) {
         s("rect", { class: "down", x: px(from), width: Math.max(0.5, px(to) - px(from)), ...bar },
           s("title", {}, `${foot.name}: ${from.toFixed(2)} to ${to.toFixed(2)} s`)));
       return [
-        s("text", { x: 0, y: y + 15 }, foot.name), s("text", { x: 0, y: y + 28, ...small }, `${foot.share} down`),
+        s("text", { x: 0, y: y + 15 }, short(foot.name)), s("text", { x: 0, y: y + 28, ...small }, `${foot.share} down`),
         s("rect", { class: "air", x: left, width: right - left, rx: 3, ...bar }), stances,
       ];
     }).flat(2);
@@ -87,7 +90,8 @@ function diagram(gait, stopAt) {
 
   function speed(right) {
     if (!tall) return [];
-    const low = Math.min(0, ...gait.speeds), high = Math.max(0.1, ...gait.speeds);
+    const told = gait.commanded ?? 0, low = Math.min(0, told, ...gait.speeds);
+    const high = Math.max(0.1, told, ...gait.speeds);
     const py = (v) => 8 + (tall - 22) * (1 - (v - low) / (high - low));
     const xs = gait.speeds.map((_, i) => gait.seconds * i / Math.max(1, gait.speeds.length - 1));
     const style = { stroke: "var(--c0)", strokeWidth: 2, fill: "none", strokeLinejoin: "round" };
@@ -98,7 +102,10 @@ function diagram(gait, stopAt) {
         s("text", { x: left - 6, y: py(v) + 4, "text-anchor": "end", ...small }, String(Number(v.toPrecision(3)))),
       ]),
       s("path", { class: "speed", d: pathOf({ xs, ys: gait.speeds }, px, py), style }),
-    ].flat(2);
+      told && s("line", { class: "commanded", x1: left, x2: right, y1: py(told), y2: py(told) }),
+      told && s("text", { class: "over", x: right, y: py(told) + (py(told) < 20 ? 13 : -5), "text-anchor": "end", ...small },
+        "commanded"),
+    ].flat(2).filter(Boolean);
   }
 
   function draw() {

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ars.errors import TaskError
 from ars.files import one_line
 from ars.settings import shown
+from ars.tasks.axis_names import actuator_name
 from ars.tasks.robots.actions import Controls
 from ars.tasks.robots.scenarios import Scenarios
 from ars.tasks.robots.terms import Bound, Model, Term, brief
@@ -135,6 +136,8 @@ def bind(robot: Robot, mj: Any, data: Any) -> Parts:
             bound.append(term.bind(model))
         return tuple(bound)
 
+    for foot in robot.feet:
+        model.find(robot, "geom", foot)
     if mj.nu == 0:
         raise TaskError(f"{robot.name}: this model has no actuators.")
     return Parts(
@@ -164,7 +167,7 @@ def describe_robot(robot: Robot, mj: Any, parts: Parts) -> dict[str, Any]:
         "dt": robot.frame_skip(mj) * float(mj.opt.timestep),  # of the loop, which may differ in the last bits
         "seconds": float(robot.seconds),
         "model": digest(mj),
-        "actuators": Model(mj, None, robot.dt).names("actuator"),
+        "actuators": [actuator_name(mj, i) for i in range(mj.nu)],
         "start": describe_term(robot.start),
         "action": action,
         "observe": observe,
