@@ -39,8 +39,9 @@ def robustness(
 ) -> int:
     """Try a policy in 506 worlds: friction × mass, push × direction, delay × slope, one episode each.
 
-    Actions are one control step late, and observations have noise of a tenth of their deviation in training. POLICY is as for `ars watch`. The page has maps of survival and speed. In a run folder the result is kept as
-    robustness.json, and `ars report` shows it too.
+    Actions are one control step late, and observations have noise of a tenth of their deviation in training. POLICY is
+    as for `ars watch`. The page has maps of survival and speed. In a run folder the result is kept as robustness.json,
+    and `ars report` shows it too.
     """
     from ars.experiments.robustness import measure_robustness, summary, write
     from ars.files import check_writable

@@ -59,7 +59,8 @@ def maps(mass: float, first_body: float, gravity: float, seconds: float) -> list
 
     def push(share: float, degrees: float) -> Scenario:
         force, angle = share * mass * gravity, math.radians(degrees)
-        return Scenario(delay=LATE, pushes=((seconds / 3, PUSH_SECONDS, force * math.cos(angle), force * math.sin(angle)),))
+        x, y = force * math.cos(angle), force * math.sin(angle)
+        return Scenario(delay=LATE, pushes=((seconds / 3, PUSH_SECONDS, x, y),))
 
     return [
         Map("Friction and mass", "friction, factor", FRICTION, "added mass, kg",

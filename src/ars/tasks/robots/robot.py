@@ -137,7 +137,7 @@ def bind(robot: Robot, mj: Any, data: Any) -> Parts:
         return tuple(bound)
 
     for foot in robot.feet:
-        model.find(robot, "geom", foot)
+        model.find(f"{robot.name}, feet", "geom", foot)
     if mj.nu == 0:
         raise TaskError(f"{robot.name}: this model has no actuators.")
     return Parts(

@@ -108,7 +108,7 @@ def brief(term: Any) -> str:
     from dataclasses import MISSING, fields, is_dataclass
 
     if not is_dataclass(term):
-        return type(term).__name__
+        return term if isinstance(term, str) else type(term).__name__
     parts: list[str] = []
     for place, f in enumerate(fields(term)):
         value = getattr(term, f.name)
