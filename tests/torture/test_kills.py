@@ -100,10 +100,21 @@ def test_killed_at_random_moments(kind: str, tmp_path: Path, figure: Callable[..
 
 @pytest.mark.parametrize("search", [name for name in SMALL_SEARCHES if name != "ars"])  # tested above
 def test_every_search_is_killed_and_resumed(search: str, tmp_path: Path) -> None:
-    name, out, settings = "small_envs:Drift", tmp_path / "run", {"search": search, **SMALL_SEARCHES[search], "seed": 4}
+    settings = {"search": search, **SMALL_SEARCHES[search], "seed": 4}
+    kill_and_compare("small_envs:Drift", settings, tmp_path, random.Random(search).randint(3, 20))
+
+
+def test_a_robot_in_scenarios_is_killed_and_resumed(tmp_path: Path) -> None:
+    settings = {"N": 4, "least_timesteps": 0, "over": "worst", "eval_episodes": 2, "seed": 4}
+    kill_and_compare("own_robots:ROUGH", settings, tmp_path, 5)
+
+
+def kill_and_compare(name: str, settings: dict[str, Any], tmp_path: Path, iterations: int) -> None:
+    """SIGKILL after some iterations, resume, and compare with a run that nobody interrupts."""
+    out = tmp_path / "run"
     words = ("train", name, "--out", str(out), *flags(settings), "--iterations", "1000000", "--quiet", "--workers", "1")
     with start(*words, cwd=tmp_path, eager=True) as process:
-        wait_for_progress(process, out, random.Random(search).randint(3, 20))
+        wait_for_progress(process, out, iterations)
         process.kill()
         _, errors = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL, errors
