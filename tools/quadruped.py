@@ -3,7 +3,8 @@
     python -m tools.quadruped            # what is missing: about a minute per seed on two cores
     python -m tools.quadruped --draw     # only the table
 
-Each seed has a small file, with the time it took. A walk counts if all ten episodes last for their 10 s at 0.5 to 1.0 m/s, with less than 5% of the torques at their limit and less than 10% of the way sideways.
+Each seed has a small file, with the time it took. A walk counts if all ten episodes last for their 10 s at 0.5 to
+1.0 m/s, with less than 5% of the torques at their limit and less than 10% of the way sideways.
 """
 
 import json
@@ -115,8 +116,8 @@ def table(rows: list[dict[str, Any]], rough: dict[str, Any] | None) -> Iterator[
         yield ""
         seconds, worlds = f"{rough['seconds']:.0f} s", f"{over['survived']} of {over['conditions']}"
         yield (
-            f"Trained on over scenarios for {rough['timesteps']:g} timesteps ({seconds}), the policy of seed 0 survives "
-            f"{worlds} worlds of `ars robustness`, before {plain['survived']}. It walks at {rough['speed']:.2f} m/s, "
+            f"Trained on over scenarios for {rough['timesteps']:g} timesteps ({seconds}), the policy of seed 0 "
+            f"survives {worlds} worlds of `ars robustness`, before {plain['survived']}. It walks at {rough['speed']:.2f} m/s, "
             f"{rough['sideways']:.1%} sideways, with {rough['saturated']:.1%} of the torques at their limit."
         )
 
