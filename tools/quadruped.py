@@ -117,8 +117,8 @@ def table(rows: list[dict[str, Any]], rough: dict[str, Any] | None) -> Iterator[
         seconds, worlds = f"{rough['seconds']:.0f} s", f"{over['survived']} of {over['conditions']}"
         yield (
             f"Trained on over scenarios for {rough['timesteps']:g} timesteps ({seconds}), the policy of seed 0 "
-            f"survives {worlds} worlds of `ars robustness`, before {plain['survived']}. It walks at {rough['speed']:.2f} m/s, "
-            f"{rough['sideways']:.1%} sideways, with {rough['saturated']:.1%} of the torques at their limit."
+            f"survives {worlds} worlds of `ars robustness`, before {plain['survived']}. "
+            f"It walks at {rough['speed']:.2f} m/s, {rough['sideways']:.1%} sideways, with {rough['saturated']:.1%} of the torques at their limit."
         )
 
 
