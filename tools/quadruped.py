@@ -30,7 +30,7 @@ from ars.tasks.robots.quadruped import QUADRUPED
 OUT = Path("results/robots")
 SEEDS = range(10)
 EPISODES = 10
-TIMESTEPS = 1_000_000
+TIMESTEPS = 3_000_000
 ROUGH_TIMESTEPS = 6_000_000
 ROUGH = Scenarios(
     each=4, friction=(0.4, 1.4), mass=(-0.5, 3.0), gains=(0.9, 1.1), delay=(0, 2), slope=(-0.1, 0.1), push=(0.0, 80.0),
@@ -115,10 +115,12 @@ def table(rows: list[dict[str, Any]], rough: dict[str, Any] | None) -> Iterator[
         plain, over = rough["robustness"]["plain"], rough["robustness"]["rough"]
         yield ""
         seconds, worlds = f"{rough['seconds']:.0f} s", f"{over['survived']} of {over['conditions']}"
+        gait = (
+            f"{rough['speed']:.2f} m/s, {rough['sideways']:.1%} sideways, {rough['saturated']:.1%} of torques at limit"
+        )
         yield (
             f"Trained on over scenarios for {rough['timesteps']:g} timesteps ({seconds}), the policy of seed 0 "
-            f"survives {worlds} worlds of `ars robustness`, before {plain['survived']}. "
-            f"It walks at {rough['speed']:.2f} m/s, {rough['sideways']:.1%} sideways, with {rough['saturated']:.1%} of the torques at their limit."
+            f"survives {worlds} worlds of `ars robustness`, before {plain['survived']}. Its walk: {gait}."
         )
 
 

@@ -16,6 +16,7 @@ from ars.tasks.robots.rewards import (
     ActionRate,
     Alive,
     Bounce,
+    Drift,
     Forward,
     Pose,
     Power,
@@ -33,7 +34,7 @@ from ars.tasks.robots.stops import Height, Stop, Tilt
 from ars.tasks.robots.terms import body, joint_position, joint_velocity, sensor, site
 
 __all__ = [
-    "Act", "ActionRate", "Alive", "Bounce", "Clock", "Controls", "Forward", "Gravity", "Gyro", "Heading", "Height",
+    "Act", "ActionRate", "Alive", "Bounce", "Clock", "Controls", "Drift", "Forward", "Gravity", "Gyro", "Heading", "Height",
     "JointPositions", "JointVelocities", "Keyframe", "LastAction", "Observe", "Pose", "PositionTargets", "Power",
     "Reward", "Robot", "Saturated", "Scenarios", "Sensor", "Sideways", "Start", "State", "Stop", "Tilt", "Torque",
     "Torques", "Yaw", "body", "joint_position", "joint_velocity", "sensor", "site",

@@ -13,6 +13,7 @@ from ars.robots import (
     Alive,
     Bounce,
     Clock,
+    Drift,
     Forward,
     Gravity,
     Gyro,
@@ -146,6 +147,12 @@ def test_rewards_by_hand(bench: Bench) -> None:
     assert bench.value(Forward(1.0, target=0.8), memory=x) == pytest.approx(0.0)
     assert bench.value(Forward(1.0, target=0.8), memory=x - 0.02 * 1.2) == pytest.approx(0.5)
     assert bench.value(Sideways(-1.0), memory=y + 0.01) == pytest.approx(0.5)
+    bound = Drift(-1.0).bind(bench.model)
+    memory = np.zeros(1)
+    constants = np.array(bound.constants)
+    assert bound.function(bench.state(0), constants, memory) == 0.0
+    bench.data.xpos[1, 1] = y - 0.3
+    assert bound.function(bench.state(), constants, memory) == pytest.approx(0.3)
     assert bench.value(Bounce(-1.0), memory=z - 0.01) == pytest.approx(0.25)
     assert bench.value(Alive(3.0)) == 1.0
     assert bench.value(Torque(-1.0)) == pytest.approx(float(force @ force))

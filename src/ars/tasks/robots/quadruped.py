@@ -2,7 +2,7 @@
 
 from ars.tasks.robots.actions import PositionTargets
 from ars.tasks.robots.observations import Clock, Gravity, Gyro, Heading, JointPositions, JointVelocities
-from ars.tasks.robots.rewards import ActionRate, Alive, Forward, Sideways, Torque, Yaw
+from ars.tasks.robots.rewards import ActionRate, Alive, Drift, Forward, Torque, Yaw
 from ars.tasks.robots.robot import Robot
 from ars.tasks.robots.starts import Keyframe
 from ars.tasks.robots.stops import Height, Tilt
@@ -17,7 +17,7 @@ QUADRUPED = Robot(
         Gyro("imu"), Gravity("imu"), Heading("imu"), JointPositions(minus="home"), JointVelocities(), Clock(1.5)
     ],
     reward=[
-        Forward(1.0, target=0.8), Alive(0.5), Torque(-2e-4), ActionRate(-0.01), Tilt(-1.0), Sideways(-0.5), Yaw(-1.0)
+        Forward(1.0, target=0.8), Alive(0.5), Torque(-2e-4), ActionRate(-0.01), Tilt(-1.0), Drift(-1.0), Yaw(-1.0)
     ],
     stop=[Height(0.15, 0.6), Tilt(over=1.0)],
     seconds=10,

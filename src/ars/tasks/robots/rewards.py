@@ -35,6 +35,14 @@ def sideways(s: State, k: FloatArray, m: FloatArray) -> float:
     return abs(v)
 
 
+def drift(s: State, k: FloatArray, m: FloatArray) -> float:
+    """|y − y at the start|, in m; k: body; m: that y."""
+    y: float = s.xpos[int(k[0]), 1]
+    if s.step == 0:
+        m[0] = y
+    return abs(y - m[0])
+
+
 def vertical(s: State, k: FloatArray, m: FloatArray) -> float:
     """v² along z; k: body; m: its last z."""
     z = s.xpos[int(k[0]), 2]
@@ -133,6 +141,14 @@ class Sideways(_Weighted):
 
     def bind(self, model: Model) -> Bound:
         return self._root(model, sideways, 1)
+
+
+@dataclass(frozen=True)
+class Drift(_Weighted):
+    """How far it is from the line along x on which it began."""
+
+    def bind(self, model: Model) -> Bound:
+        return self._root(model, drift, 1)
 
 
 @dataclass(frozen=True)
