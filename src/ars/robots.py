@@ -34,8 +34,8 @@ from ars.tasks.robots.stops import Height, Stop, Tilt
 from ars.tasks.robots.terms import body, joint_position, joint_velocity, sensor, site
 
 __all__ = [
-    "Act", "ActionRate", "Alive", "Bounce", "Clock", "Controls", "Drift", "Forward", "Gravity", "Gyro", "Heading", "Height",
-    "JointPositions", "JointVelocities", "Keyframe", "LastAction", "Observe", "Pose", "PositionTargets", "Power",
-    "Reward", "Robot", "Saturated", "Scenarios", "Sensor", "Sideways", "Start", "State", "Stop", "Tilt", "Torque",
-    "Torques", "Yaw", "body", "joint_position", "joint_velocity", "sensor", "site",
+    "Act", "ActionRate", "Alive", "Bounce", "Clock", "Controls", "Drift", "Forward", "Gravity", "Gyro", "Heading",
+    "Height", "JointPositions", "JointVelocities", "Keyframe", "LastAction", "Observe", "Pose", "PositionTargets",
+    "Power", "Reward", "Robot", "Saturated", "Scenarios", "Sensor", "Sideways", "Start", "State", "Stop", "Tilt",
+    "Torque", "Torques", "Yaw", "body", "joint_position", "joint_velocity", "sensor", "site",
 ]  # fmt: skip
