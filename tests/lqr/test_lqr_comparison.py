@@ -212,7 +212,7 @@ def test_another_instance_with_extensions(tmp_path: Path) -> None:
 def test_a_budget_too_small_for_some_methods(tmp_path: Path) -> None:
     result = compare(out=tmp_path, trials=1, budget=100)
     assert {r.name: len(r.timesteps) for r in result.results}["ars-v1"] == 0
-    assert "| ARS V1 | never | never | – | – |" in result.table
+    assert "| ARS V1, N = 4 | never | never | – | – |" in result.table
 
 
 def test_checkpoints_are_what_a_method_can_spend() -> None:
