@@ -11,6 +11,7 @@ import gymnasium
 import mujoco
 import numpy as np
 
+from benchmarks import quadruped_env  # noqa: F401 (it registers its environment)
 from benchmarks.workload import Episode, Work, episodes_of
 
 _env: Any = None  # of this worker process
