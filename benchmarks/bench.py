@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 OTHERS = ["Quadruped-v1", "Go1"]  # robots that are not the paper's
 TASKS = [*(name for name in locomotion.TASKS if name.endswith("-v5")), *OTHERS]
 SECTIONS = ("growth", "memory", "start-up", "first-start", "classic")
-PACKAGES = ("mujoco", "gymnasium", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "envpool")
+PACKAGES = ("mujoco", "gymnasium", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "envpool", "mjlab")
 MARKS = "<!-- results -->\n", "<!-- end of results -->\n"
 
 console = Console(width=None if sys.stdout.isatty() else 150)
