@@ -21,5 +21,6 @@ QUADRUPED = Robot(
     ],
     stop=[Height(0.15, 0.6), Tilt(over=1.0)],
     seconds=10,
+    shift=0.25,  # half of Alive: with all of it subtracted it learns to dive, with none to stand
     feet=("FR_foot", "FL_foot", "RR_foot", "RL_foot"),
 )  # fmt: skip
