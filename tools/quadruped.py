@@ -30,8 +30,8 @@ from ars.tasks.robots.quadruped import QUADRUPED
 OUT = Path("results/robots")
 SEEDS = range(10)
 EPISODES = 10
-AVERAGE = 10  # iterations: the mean policy falls more rarely than the latest
-TIMESTEPS = 3_000_000
+AVERAGE = 20  # iterations: the mean policy falls more rarely than the latest
+TIMESTEPS = 6_000_000
 ROUGH_TIMESTEPS = 6_000_000
 ROUGH = Scenarios(
     each=4, friction=(0.4, 1.4), mass=(-0.5, 3.0), gains=(0.9, 1.1), delay=(0, 2), slope=(-0.1, 0.1), push=(0.0, 80.0),
@@ -80,7 +80,7 @@ def train(robot: Robot, seed: int, timesteps: int, **settings: Any) -> tuple[Lin
 
 
 def run(seed: int) -> dict[str, Any]:
-    policy, seconds = train(QUADRUPED, seed, TIMESTEPS, average=AVERAGE)
+    policy, seconds = train(QUADRUPED, seed, TIMESTEPS, average=AVERAGE, eval_episodes=30)
     policy.save(OUT / f"policy-seed{seed}.npz")
     return {"seed": seed, "timesteps": TIMESTEPS, "seconds": round(seconds, 1), **walk(policy, QUADRUPED)}
 
@@ -89,7 +89,7 @@ def run_rough() -> dict[str, Any]:
     """From the policy of seed 0, over scenarios; and what both survive."""
     plain = LinearPolicy.load(OUT / "policy-seed0.npz")
     robot = replace(QUADRUPED, scenarios=ROUGH)
-    policy, seconds = train(robot, 0, ROUGH_TIMESTEPS, start=plain, nu=0.02, average=AVERAGE)
+    policy, seconds = train(robot, 0, ROUGH_TIMESTEPS, start=plain, nu=0.02, average=AVERAGE, eval_episodes=30)
     policy.save(OUT / "policy-rough.npz")
     survived = {}
     for name, one in (("plain", plain), ("rough", policy)):
