@@ -131,6 +131,27 @@ def test_a_start_of_ones_own() -> None:
     assert -0.1 <= task._data.qpos[1] <= -0.09
 
 
+def test_what_the_users_functions_raise_is_one_sentence() -> None:
+    def broken(model: Any, data: Any, random: np.random.Generator) -> None:
+        data.qpos[100] = 1.0
+
+    with pytest.raises(TaskError, match=r"Start\(broken\) fails: IndexError"):
+        MujocoTask(replace(LEG, start=Start(broken)), "a:<b>").reset(KEY)
+
+    def texts(s: Any, k: Any, m: Any) -> float:
+        return float(len("{:.3f}".format(s.t)))  # noqa: UP032 (what Numba lacks)
+
+    task = MujocoTask(replace(LEG, reward=[Reward(texts)]), "a:<b>")
+    with pytest.raises(TaskError, match="A term cannot be compiled by Numba"):
+        task.rollout(random_policy(task), KEY, H=3, shift=0.0, gather=False)
+
+    def few(s: Any) -> float:
+        return 0.0
+
+    with pytest.raises(TaskError, match=r"leg: its term .* fails: TypeError: .*few"):
+        MujocoTask(replace(LEG, reward=[Reward(few)]), "a:<b>")
+
+
 def test_models_of_every_kind(tmp_path: Path) -> None:
     file = tmp_path / "leg.xml"
     file.write_text(XML)

@@ -93,7 +93,7 @@ def measure_robustness(
     one = tasks[0]
     if (policy.p, policy.n) != (one.p, one.n):
         raise SettingError(f"This policy is {policy.p} × {policy.n} and {name} needs {one.p} × {one.n}.")
-    model, root = one._model, one._world.model.root
+    model, root = one._model, one._named.root
     gravity = float(np.linalg.norm(model.opt.gravity)) or 9.81  # Swimmer floats
     grid = maps(float(model.body_mass.sum()), float(model.body_mass[root]), gravity, one.H * one._arrays.dt)
     idle: SimpleQueue[MujocoTask] = SimpleQueue()

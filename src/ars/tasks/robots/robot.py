@@ -36,7 +36,6 @@ class Robot:
     seconds: float = 10.0  # of an episode
     name: str = "robot"
     feet: Sequence[str] = ()  # geoms whose contacts with the ground films show
-    mirror: tuple[tuple[str, str], ...] = ()
     scenarios: Scenarios | None = None
     shift: float | None = None  # what training subtracts from the reward of every step; None: the weight of Alive
 
