@@ -104,7 +104,7 @@ def table(rows: list[dict[str, Any]], rough: dict[str, Any] | None) -> Iterator[
     good = sum(map(walks, rows))
     yield "# The quadruped"
     yield ""
-    yield f"{good} of {len(rows)} seeds walk (`python -m tools.quadruped`): at least nine of ten episodes of 10 s, from other starts, last."
+    yield f"{good} of {len(rows)} seeds walk (`python -m tools.quadruped`): of ten episodes of 10 s, nine or all last."
     yield ""
     yield "| seed | timesteps | seconds | episodes that last | speed, m/s | sideways | torques at limit | walks |"
     yield "|--:|--:|--:|--:|--:|--:|--:|---|"
