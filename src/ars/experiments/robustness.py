@@ -64,7 +64,7 @@ def maps(mass: float, first_body: float, gravity: float, seconds: float) -> list
 
     return [
         Map("Friction and mass", "friction, factor", FRICTION, "added mass, kg",
-            tuple(round(max(share * mass, lightest), 3) for share in MASS),
+            tuple(round(max(share * mass, lightest), 2) for share in MASS),
             lambda friction, kg: Scenario(friction=friction, mass=kg, delay=LATE)),
         Map(f"A push of {PUSH_SECONDS:g} s", "force, part of the weight", PUSH, "direction, °", DIRECTION, push),
         Map("Delay and slope", "slope uphill, °", SLOPE, "delay, control steps", DELAY,
