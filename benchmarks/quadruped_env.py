@@ -74,7 +74,7 @@ class QuadrupedEnv(gymnasium.Env[FloatArray, FloatArray]):
         return float(forward + 0.5 - effort - astray)
 
 
-gymnasium.register(NAME, entry_point=QuadrupedEnv, max_episode_steps=STEPS)
+gymnasium.register(NAME, entry_point=f"{__name__}:QuadrupedEnv", max_episode_steps=STEPS)
 
 
 def check(episodes: int = 20) -> tuple[int, float]:
@@ -96,7 +96,7 @@ def check(episodes: int = 20) -> tuple[int, float]:
         for step in range(task.H):
             ours, _, _, stopped = task._run(policy, step, step + 1, 0.0, False, unused, unused)
             x, reward, fallen, over, _ = env.step(task._arrays.action)
-            steps, largest = steps + 1, max(largest, abs(reward - ours), float(np.abs(x - task._x).max()))
+            steps, largest = steps + 1, max(largest, abs(float(reward) - ours), float(np.abs(x - task._x).max()))
             if largest > CLOSE or fallen != stopped or over != (step + 1 == task.H):
                 raise RuntimeError(f"Step {step} of episode {k} differs: {reward} and {ours}, {fallen} and {stopped}.")
             if stopped:
