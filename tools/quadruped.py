@@ -31,7 +31,7 @@ OUT = Path("results/robots")
 SEEDS = range(10)
 EPISODES = 10
 AVERAGE = 20  # iterations: the mean policy falls more rarely than the latest
-TIMESTEPS = 4_000_000
+TIMESTEPS = 2_000_000
 ROUGH_TIMESTEPS = 6_000_000
 ROUGH = Scenarios(
     each=4, friction=(0.4, 1.4), mass=(-0.5, 3.0), gains=(0.9, 1.1), delay=(0, 2), slope=(-0.1, 0.1), push=(0.0, 80.0),
