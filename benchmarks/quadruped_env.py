@@ -43,18 +43,18 @@ class QuadrupedEnv(gymnasium.Env[FloatArray, FloatArray]):
         mujoco.mj_integratePos(self.model, self.data.qpos, NOISE * moved, 1.0)
         self.data.qvel[:] += self.np_random.uniform(-NOISE, NOISE, self.model.nv)
         mujoco.mj_forward(self.model, self.data)
-        self.steps, self.last_action = 0, np.zeros(self.model.nu)
+        self.steps, self.last_action, self.first_y = 0, np.zeros(self.model.nu), self.data.qpos[1]
         return self.observe(), {}
 
     def step(self, action: FloatArray) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         data = self.data
         action = np.clip(action, -1.0, 1.0)
-        before = data.qpos[:2].copy()
+        before = data.qpos[0]
         data.ctrl[:] = np.clip(self.home + 0.5 * action, self.low, self.high)
         mujoco.mj_step(self.model, data, nstep=FRAME_SKIP)
         self.steps += 1
         observation = self.observe()  # which computes the rotation
-        reward = self.reward((data.qpos[:2] - before) / self.dt, action)
+        reward = self.reward((data.qpos[0] - before) / self.dt, action)
         self.last_action = action
         fallen = not (LOWEST <= data.qpos[2] <= HIGHEST and self.rotation[8] >= LEAST_UPRIGHT)
         return observation, reward, fallen, False, {}
@@ -66,12 +66,12 @@ class QuadrupedEnv(gymnasium.Env[FloatArray, FloatArray]):
         clock = np.sin(angle), np.cos(angle)
         return np.concatenate([qvel[3:6], -R[6:9], R[3:4], qpos[7:] - self.home, qvel[6:], clock])
 
-    def reward(self, velocity: FloatArray, action: FloatArray) -> float:
+    def reward(self, speed: float, action: FloatArray) -> float:
         R, force, change = self.rotation, self.data.actuator_force, action - self.last_action
-        forward = 1.0 - abs(velocity[0] - SPEED) / SPEED
-        effort = 2e-4 * (force @ force) + 0.01 * (change @ change)
-        astray = R[2] * R[2] + R[5] * R[5] + 0.5 * abs(velocity[1]) + R[3] * R[3]
-        return float(forward + 0.5 - effort - astray)
+        forward = 3.0 * (1.0 - abs(speed - SPEED) / SPEED)
+        effort = 2e-4 * (force @ force) + 5e-3 * (change @ change)
+        tilt, yaw, drift = R[2] * R[2] + R[5] * R[5], R[3] * R[3], abs(self.data.qpos[1] - self.first_y)
+        return float(forward + 0.5 - effort - 0.5 * tilt - 0.6 * drift - 0.5 * yaw)
 
 
 gymnasium.register(NAME, entry_point=f"{__name__}:QuadrupedEnv", max_episode_steps=STEPS)

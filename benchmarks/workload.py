@@ -34,7 +34,6 @@ class Size(NamedTuple):
     b: int | None  # None: the search that is suggested for a task that the paper does not have, without top directions
     learning: int  # timesteps
     steps: int
-    shift: float | None = None  # 0 where learning to stand comes first: without the bonus, falling at once costs less
 
 
 SIZES = {
@@ -44,8 +43,8 @@ SIZES = {
     "Walker2d": Size(N=16, b=12, learning=2_000_000, steps=30_000),
     "Ant": Size(N=16, b=8, learning=500_000, steps=15_000),
     "Humanoid": Size(N=32, b=32, learning=200_000, steps=8_000),
-    "Quadruped-v1": Size(N=16, b=None, learning=600_000, steps=20_000, shift=0.0),
-    "Go1": Size(N=16, b=None, learning=600_000, steps=20_000, shift=0.0),
+    "Quadruped-v1": Size(N=16, b=None, learning=600_000, steps=20_000),
+    "Go1": Size(N=16, b=None, learning=600_000, steps=20_000),
 }
 OTHER = Size(N=8, b=8, learning=0, steps=20_000)
 
@@ -131,7 +130,7 @@ def prepare(task: str, phase: str, threads: int, *, size: Size, cache: Path, H: 
 
 def _trained(task: str, threads: int, timesteps: int, size: Size, cache: Path, H: int | None) -> Path:
     """The folder of a run with this many timesteps, made once per combination of what determines its bits."""
-    settings = {"N": size.N, "b": size.b, "H": H, "shift": size.shift, "seed": 0, "eval_every": 0}
+    settings = {"N": size.N, "b": size.b, "H": H, "seed": 0, "eval_every": 0}
     what = json.dumps([make(task).definition(), timesteps, settings, versions()], sort_keys=True)
     folder = cache / f"{task.replace(':', '-')}-{timesteps}-{hashlib.sha256(what.encode()).hexdigest()[:12]}"
     if not folder.exists():

@@ -11,7 +11,7 @@ import gymnasium
 import mujoco
 import numpy as np
 
-from benchmarks import quadruped_env  # noqa: F401 (it registers its environment)
+from benchmarks import quadruped_env
 from benchmarks.workload import Episode, Work, episodes_of
 
 _env: Any = None  # of this worker process
@@ -19,6 +19,8 @@ _env: Any = None  # of this worker process
 
 class GymnasiumLoop:
     def __init__(self, work: Work) -> None:
+        if work.task == quadruped_env.NAME:
+            quadruped_env.check(episodes=4)
         self._pool = multiprocessing.get_context("spawn").Pool(work.threads, _make_env, (work.task,))
         self._batches = [episodes_of(batch) for batch in work.batches]
 
