@@ -93,7 +93,7 @@ class MujocoTask:
         k, m, spans = loop.spans(parts)
         whole, nu = int(spans[-1, 2]), int(model.nu)
         indices = range(whole) if self._view.indices is None else self._view.indices
-        skip = robot.frame_skip(model)
+        skip, fresh = robot.frame_skip(model), not isinstance(robot, PaperRobot)
         return loop.Arrays(
             k=k, m=m, spans=spans, weights=np.array([float(term.weight) for term in robot.reward]),
             clip=loop.clips(parts.observe), index=np.array(indices, dtype=np.int64), whole=np.empty(whole),
@@ -101,7 +101,8 @@ class MujocoTask:
             noise=np.zeros((0, 0)), bias=np.zeros(whole), push=np.zeros((0, 4)),
             pushed=self._data.xfrc_applied[self._named.root], warnings=self._data.warning.number,
             divergence=np.array(divergence_warnings(), dtype=np.int64), parts=np.zeros(len(parts.reward)),
-            frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=not isinstance(robot, PaperRobot),
+            frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=fresh,
+            split=fresh and model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4,  # which mj_step2 does not have
             contact_forces=isinstance(robot, PaperRobot) and robot.task.needs_contact_forces,
         )  # fmt: skip
 

@@ -36,7 +36,7 @@ from ars.tasks.robots.terms import Bound
 
 # Symbols are resolved by name when compiled code is linked, so that the code can be cached on disk.
 llvmlite.binding.load_library_permanently(str(next(Path(mujoco.__file__).parent.glob("libmujoco.*"))))
-_ON_MODEL = ("mj_step", "mj_rnePostConstraint", "mj_kinematics", "mj_comPos", "mj_comVel")
+_ON_MODEL = ("mj_step", "mj_step1", "mj_step2", "mj_rnePostConstraint", "mj_kinematics", "mj_comPos", "mj_comVel")
 _LIBRARY: dict[str, Any] = {
     name: types.ExternalFunction(name, types.void(types.intp, types.intp)) for name in _ON_MODEL
 }
@@ -67,6 +67,9 @@ class Arrays(NamedTuple):
     frame_skip: int
     dt: float
     fresh: bool  # whether to bring kinematics up to date after each control step
+    split: (
+        bool  # whether by taking MuJoCo's steps from the middle of one to the middle of the next, which costs nothing
+    )
     contact_forces: bool
 
 
@@ -140,7 +143,11 @@ def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled:
     scope: dict[str, Any] = {"np": np, "math": math, "State": State, "__name__": generated.__name__}
     if compiled:
         scope |= {f"f{i}": compiled_function(f) for i, f in enumerate(functions)}
-        scope |= {**_LIBRARY, "compiled": lambda f: njit(nogil=True)(f), "cached": lambda f: compiled_text(f, digest)}
+        scope |= {
+            **_LIBRARY,
+            "compiled": lambda f: njit(nogil=True, forceinline=True)(f),
+            "cached": lambda f: compiled_text(f, digest),
+        }
     else:
         library = _plain_library()
         scope |= {f"f{i}": _plain_function(f, library) for i, f in enumerate(functions)}
@@ -185,7 +192,7 @@ def compiled_function(function: Any) -> Any:
     inner = {name: compiled_function(value) for name, value in used.items() if isinstance(value, FunctionType)}
     own = _within(function, {name: _LIBRARY[name] for name in used if name in _LIBRARY} | inner)
     own.__qualname__ = f"{function.__qualname__}_{fingerprint(function)[:16]}"  # see _make_loop
-    return njit(nogil=True)(own)
+    return njit(nogil=True, forceinline=True)(own)
 
 
 def _plain_function(function: Any, library: dict[str, Callable[..., None]]) -> Any:
