@@ -145,7 +145,7 @@ def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled:
         scope |= {f"f{i}": compiled_function(f) for i, f in enumerate(functions)}
         scope |= {
             **_LIBRARY,
-            "compiled": lambda f: njit(nogil=True, forceinline=True)(f),
+            "compiled": lambda f: njit(nogil=True)(f),
             "cached": lambda f: compiled_text(f, digest),
         }
     else:
@@ -192,7 +192,7 @@ def compiled_function(function: Any) -> Any:
     inner = {name: compiled_function(value) for name, value in used.items() if isinstance(value, FunctionType)}
     own = _within(function, {name: _LIBRARY[name] for name in used if name in _LIBRARY} | inner)
     own.__qualname__ = f"{function.__qualname__}_{fingerprint(function)[:16]}"  # see _make_loop
-    return njit(nogil=True, forceinline=True)(own)
+    return njit(nogil=True)(own)
 
 
 def _plain_function(function: Any, library: dict[str, Callable[..., None]]) -> Any:
