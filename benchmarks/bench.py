@@ -19,12 +19,13 @@ from benchmarks import classic, growth, processes, tables
 from benchmarks.contest import hold
 from benchmarks.contestants import ENTRIES
 from benchmarks.targets import targets
-from benchmarks.workload import PHASES, prepare, size_of
+from benchmarks.workload import PHASES, PLACES, lacking, prepare, size_of
 
 HERE = Path(__file__).parent
-V5 = [name for name in locomotion.TASKS if name.endswith("-v5")]
+OTHERS = ["Quadruped-v1", "Go1"]  # robots that are not the paper's
+TASKS = [*(name for name in locomotion.TASKS if name.endswith("-v5")), *OTHERS]
 SECTIONS = ("growth", "memory", "start-up", "first-start", "classic")
-PACKAGES = ("mujoco", "gymnasium", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "envpool")
+PACKAGES = ("mujoco", "gymnasium", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "envpool", "mjlab")
 MARKS = "<!-- results -->\n", "<!-- end of results -->\n"
 
 console = Console(width=None if sys.stdout.isatty() else 150)
@@ -75,6 +76,9 @@ def main() -> int:
 
 
 def measure_task(task: str, phase: str, options: argparse.Namespace) -> dict[str, Any]:
+    if package := lacking(task):
+        say(f"{task} is left out: {package} is not installed (pip install --no-deps {package}).")
+        return {}
     names = []
     for name, entry in ENTRIES.items():
         if name not in options.only:
@@ -89,7 +93,7 @@ def measure_task(task: str, phase: str, options: argparse.Namespace) -> dict[str
     size = size_of(task)
     if options.quick:
         size = size._replace(learning=size.learning // 3, steps=size.steps // 2)
-    work = prepare(task, phase, options.threads, size=size, cache=options.cache)
+    work = prepare(PLACES.get(task, task), phase, options.threads, size=size, cache=options.cache)
     say(f"{task}, {phase}: {work.steps} steps in {work.episodes} episodes of {len(work.batches)} iterations")
     runs = hold({name: (ENTRIES[name], work) for name in names}, options.repetitions, say_if_left_out)
     for name in ("limit", "ours", "iteration"):
@@ -156,7 +160,7 @@ def record(results: dict[str, Any]) -> None:
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two tasks, two repetitions, learnt policies only")
-    parser.add_argument("--tasks", help=f"default: {','.join(V5)}")
+    parser.add_argument("--tasks", help=f"default: {','.join(TASKS)}")
     parser.add_argument("--only", help=f"some of {','.join([*ENTRIES, *SECTIONS])}; sb3 means both")
     parser.add_argument("--phases", help=f"some of {','.join(PHASES)}")
     parser.add_argument("--threads", type=int, default=cores(), help="default: all cores")
@@ -171,7 +175,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     options.repetitions = options.repetitions or (2 if options.quick else 5)
     options.out = options.out or HERE / "results" / ("quick.json" if options.quick else "bench.json")
     options.tasks = chosen(
-        parser, options.tasks, [*locomotion.TASKS], ["Hopper-v5", "HalfCheetah-v5"] if options.quick else V5
+        parser,
+        options.tasks,
+        [*locomotion.TASKS, *OTHERS],
+        ["Hopper-v5", "HalfCheetah-v5"] if options.quick else TASKS,
     )
     options.phases = chosen(parser, options.phases, [*PHASES], ["learnt"] if options.quick else [*PHASES])
     only = (options.only or "").replace("sb3,", "sb3-sync,sb3-async,")

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from ars.tasks.locomotion import Locomotion, Slice
 
-WIDEST = 4
-
 
 def name_of(links: int, wide: int = 0) -> str:
     return f"benchmarks.chain:links_{links}_wide_{wide}"
@@ -26,14 +24,11 @@ def __getattr__(name: str) -> Locomotion:
 
 @cache
 def robot(links: int, wide: int) -> Locomotion:
-    # The loop is compiled once per number of parts, so all robots have the same number; unused parts are empty.
-    nothing = 10 * (links + 2)  # the size of cinert: the world, the head and the links
-    parts = [Slice("cinert", 0 if part < wide else nothing) for part in range(WIDEST)]
     return Locomotion(
         name=f"chain of {links}",
         xml=str(_write(links)),
         frame_skip=4,
-        observation=(Slice("qpos", 2), Slice("qvel"), *parts),
+        observation=(Slice("qpos", 2), Slice("qvel"), *[Slice("cinert")] * wide),
         ctrl_weight=1e-4,
         qpos_noise=0.1,
         qvel_noise=0.1,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from benchmarks.targets import RATIOS, geometric_mean, ratio, speeds_of, targets
+from benchmarks.targets import MEAN, RATIOS, mean, ratio, speeds_of, targets
 from benchmarks.workload import PHASES
 
 
@@ -42,8 +42,7 @@ def _ratios(results: dict[str, Any], phase: str) -> Table:
     for task, one in speeds.items():
         facts = results["tasks"][phase][task]
         rows.append([task, str(facts["N"]), f"{facts['mean_steps']:.0f}", *(_number(ratio(one, r)) for r in RATIOS)])
-    means = [geometric_mean(ratio(one, name) for one in speeds.values()) for name in RATIOS]
-    rows.append(["geometric mean", "", "", *map(_number, means)])
+    rows.append([MEAN, "", "", *(_number(mean(speeds, name)) for name in RATIOS)])
     title = f"Ratios of steps/s, {phase}: {PHASES[phase]}"
     return Table(title, ["task", "N", "steps an episode", *RATIOS], rows)
 

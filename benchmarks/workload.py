@@ -9,6 +9,7 @@ import json
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ class Size(NamedTuple):
     overhead of an iteration matters more, not less); the training time of the learnt policy; steps per measurement."""
 
     N: int
-    b: int
+    b: int | None  # None: the search that is suggested for a task that the paper does not have, without top directions
     learning: int  # timesteps
     steps: int
 
@@ -42,8 +43,13 @@ SIZES = {
     "Walker2d": Size(N=16, b=12, learning=2_000_000, steps=30_000),
     "Ant": Size(N=16, b=8, learning=500_000, steps=15_000),
     "Humanoid": Size(N=32, b=32, learning=200_000, steps=8_000),
+    "Quadruped-v1": Size(N=16, b=None, learning=600_000, steps=20_000),
+    "Go1": Size(N=16, b=None, learning=600_000, steps=20_000),
 }
 OTHER = Size(N=8, b=8, learning=0, steps=20_000)
+
+PLACES = {"Go1": "examples.unitree:GO1"}  # of tasks that do not come with ars
+PACKAGES = {"Go1": "mjlab"}  # whose files they need
 
 PHASES = {
     "learnt": "policies after a short training",
@@ -97,7 +103,13 @@ def episodes_of(batch: Batch) -> list[Episode]:
 
 
 def size_of(task: str) -> Size:
-    return SIZES.get(robot_of(task) or "", OTHER)
+    return SIZES.get(robot_of(task) or task, OTHER)
+
+
+def lacking(task: str) -> str:
+    """The package that a task needs and that is not installed; empty if there is none."""
+    package = PACKAGES.get(task, "")
+    return package if package and find_spec(package) is None else ""
 
 
 def prepare(task: str, phase: str, threads: int, *, size: Size, cache: Path, H: int | None = None) -> Work:

@@ -3,8 +3,8 @@
     python -m tools.quadruped            # what is missing: about a minute per seed on two cores
     python -m tools.quadruped --draw     # only the table
 
-Each seed has a small file, with the time it took. A walk counts if all ten episodes last for their 10 s at 0.5 to
-1.0 m/s, with less than 5% of the torques at their limit and less than 10% of the way sideways.
+Each seed has a small file, with the time it took. A walk counts if nine of ten episodes last for their 10 s, at 0.5
+to 1.0 m/s, with less than 5% of the torques at their limit and less than 10% of the way sideways.
 """
 
 import json
@@ -30,7 +30,8 @@ from ars.tasks.robots.quadruped import QUADRUPED
 OUT = Path("results/robots")
 SEEDS = range(10)
 EPISODES = 10
-TIMESTEPS = 3_000_000
+AVERAGE = 20  # iterations: the mean policy falls more rarely than the latest
+TIMESTEPS = 2_000_000
 ROUGH_TIMESTEPS = 6_000_000
 ROUGH = Scenarios(
     each=4, friction=(0.4, 1.4), mass=(-0.5, 3.0), gains=(0.9, 1.1), delay=(0, 2), slope=(-0.1, 0.1), push=(0.0, 80.0),
@@ -39,7 +40,7 @@ ROUGH = Scenarios(
 
 
 def walk(policy: LinearPolicy, robot: Robot) -> dict[str, float]:
-    """Of ten episodes: the shortest, mean speed, the largest sideways part, mean share of saturated torques."""
+    """Of ten episodes: those that last, mean speed, mean sideways part, mean share of saturated torques."""
     task = MujocoTask(replace(robot, scenarios=None), "quadruped", observe=policy.observe)
     limits = np.abs(task._model.actuator_forcerange).max(axis=1)
     steps, speeds, sideways, saturated = [], [], [], []
@@ -58,37 +59,38 @@ def walk(policy: LinearPolicy, robot: Robot) -> dict[str, float]:
         speeds.append(float(x) / (done * task._arrays.dt))
         sideways.append(abs(float(y)) / max(abs(float(x)), 1e-9))
     return {
-        "shortest_seconds": min(steps) * task._arrays.dt, "speed": float(np.mean(speeds)),
+        "lasting": sum(done == task.H for done in steps), "speed": float(np.mean(speeds)),
         "sideways": float(np.mean(sideways)), "saturated": float(np.mean(saturated)),
     }  # fmt: skip
 
 
 def walks(row: dict[str, Any]) -> bool:
-    good = row["shortest_seconds"] >= 10.0 - 1e-9 and 0.5 <= row["speed"] <= 1.0
+    good = row["lasting"] >= 0.9 * EPISODES and 0.5 <= row["speed"] <= 1.0
     return bool(good and row["saturated"] < 0.05 and row["sideways"] < 0.1)
 
 
-def train(robot: Robot, seed: int, timesteps: int, **settings: Any) -> tuple[LinearPolicy, float]:
-    """The policy with the best evaluation, and seconds."""
+def train(robot: Robot, seed: int, timesteps: int, **settings: Any) -> tuple[LinearPolicy, int, float]:
+    """The policy with the best evaluation, timesteps and seconds."""
     began, best, reward = time.monotonic(), None, -np.inf
     for record in ars.train(robot, seed=seed, timesteps=timesteps, workers=cores(), **settings):
-        if record.eval_mean is not None and record.eval_mean > reward:
-            best, reward = record.policy, record.eval_mean
+        known = record.confirmation or record.evaluation
+        if known and (mean := known.summary()["mean"] or -np.inf) > reward:
+            best, reward = record.policy, mean
     assert best is not None
-    return best, time.monotonic() - began
+    return best, record.timesteps, time.monotonic() - began
 
 
 def run(seed: int) -> dict[str, Any]:
-    policy, seconds = train(QUADRUPED, seed, TIMESTEPS)
+    policy, timesteps, seconds = train(QUADRUPED, seed, TIMESTEPS, average=AVERAGE, eval_episodes=30)
     policy.save(OUT / f"policy-seed{seed}.npz")
-    return {"seed": seed, "timesteps": TIMESTEPS, "seconds": round(seconds, 1), **walk(policy, QUADRUPED)}
+    return {"seed": seed, "timesteps": timesteps, "seconds": round(seconds, 1), **walk(policy, QUADRUPED)}
 
 
 def run_rough() -> dict[str, Any]:
     """From the policy of seed 0, over scenarios; and what both survive."""
     plain = LinearPolicy.load(OUT / "policy-seed0.npz")
     robot = replace(QUADRUPED, scenarios=ROUGH)
-    policy, seconds = train(robot, 0, ROUGH_TIMESTEPS, start=plain, nu=0.02)
+    policy, _, seconds = train(robot, 0, ROUGH_TIMESTEPS, start=plain, nu=0.02, average=AVERAGE, eval_episodes=30)
     policy.save(OUT / "policy-rough.npz")
     survived = {}
     for name, one in (("plain", plain), ("rough", policy)):
@@ -102,15 +104,18 @@ def table(rows: list[dict[str, Any]], rough: dict[str, Any] | None) -> Iterator[
     good = sum(map(walks, rows))
     yield "# The quadruped"
     yield ""
-    yield f"{good} of {len(rows)} seeds walk (`python -m tools.quadruped`), in ten episodes of 10 s from other starts."
+    yield f"{good} of {len(rows)} seeds walk (`python -m tools.quadruped`): of ten episodes of 10 s, nine or all last."
     yield ""
-    yield "| seed | timesteps | seconds | shortest episode, s | speed, m/s | sideways | torques at limit | walks |"
+    yield "| seed | timesteps | seconds | episodes that last | speed, m/s | sideways | torques at limit | walks |"
     yield "|--:|--:|--:|--:|--:|--:|--:|---|"
     for row in rows:
         yield (
-            f"| {row['seed']} | {row['timesteps']} | {row['seconds']:.0f} | {row['shortest_seconds']:.1f} | "
+            f"| {row['seed']} | {row['timesteps']} | {row['seconds']:.0f} | {row['lasting']} of {EPISODES} | "
             f"{row['speed']:.2f} | {row['sideways']:.1%} | {row['saturated']:.1%} | {'yes' if walks(row) else 'no'} |"
         )
+    yield ""
+    yield "Weights of the reward, timesteps and what counts as a walk were chosen while looking at seeds 0 to 3, which"
+    yield "are therefore no test of them; seeds 4 to 9 are. Times are of a machine that was busy with other work."
     if rough:
         plain, over = rough["robustness"]["plain"], rough["robustness"]["rough"]
         yield ""
@@ -122,6 +127,8 @@ def table(rows: list[dict[str, Any]], rough: dict[str, Any] | None) -> Iterator[
             f"Trained on over scenarios for {rough['timesteps']:g} timesteps ({seconds}), the policy of seed 0 "
             f"survives {worlds} worlds of `ars robustness`, before {plain['survived']}. Its walk: {gait}."
         )
+        yield "One seed. All worlds of that grid have latency and noise, added while trying other policies: in a first"
+        yield "grid without them, policies trained with and without scenarios survived nearly the same (393 and 391)."
 
 
 def main() -> None:

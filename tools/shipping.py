@@ -1,7 +1,9 @@
 """Choose the trained policies that come with the package: the best of each task by its run's evaluations.
 
     python -m tools.shipping runs/paper
+    python -m tools.shipping Quadruped-v1 results/robots/policy-seed0.npz "python -m tools.quadruped"
 
+The second adds one policy of another robot, with the command that made it.
 The choice uses only evaluations during training, so that it does not depend on the new episodes that README.md reports.
 The best policy of another seed is kept too if it is nearly as good and above the threshold: often it has another gait.
 """
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ars.curves import Curve, from_run
-from ars.files import write_atomic, write_json
+from ars.files import read_json, write_atomic, write_json
 from ars.policies import FOLDER
 from ars.policy import LinearPolicy
 from ars.presets import robot_of, threshold
@@ -45,7 +47,7 @@ def candidates(runs: Path) -> dict[str, list[tuple[Path, Curve]]]:
 
 def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
     """Copy the chosen policies into the package; name → what is known about each."""
-    shipped = {}
+    shipped = {name: one for name, one in read_json(FOLDER / "evaluations.json").items() if "made" in one}
     for task, group in sorted(candidates(runs).items()):
         least = max(NEARLY * group[0][1].best, threshold(task) or -math.inf)
         worth = [group[0], *(entry for entry in group[1:] if entry[1].best >= least)][:MOST]
@@ -70,6 +72,17 @@ def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
     return shipped
 
 
+def add(name: str, path: Path, made: str, *, workers: int) -> dict[str, dict[str, Any]]:
+    """One more policy beside those that are there."""
+    policy = LinearPolicy.load(path)
+    task = {**policy.task, "name": name}  # it may have been trained as an object
+    LinearPolicy(policy.M, policy.mu, policy.sigma, task).save(FOLDER / f"{name}.npz")
+    policy = LinearPolicy.load(FOLDER / f"{name}.npz")
+    fresh = evaluate(policy, episodes=EPISODES, seed=SEED, workers=workers).summary()
+    entry = {"task": name, "made": made, "evaluation": fresh, "versions": policy.task["versions"]}
+    return dict(sorted({**read_json(FOLDER / "evaluations.json"), name: entry}.items()))
+
+
 def readme(shipped: dict[str, dict[str, Any]]) -> str:
     below = any(entry["evaluation"]["mean"] < (threshold(entry["task"]) or -math.inf) for entry in shipped.values())
     lines = [
@@ -87,6 +100,9 @@ def readme(shipped: dict[str, dict[str, Any]]) -> str:
     for name, entry in shipped.items():
         found = entry["evaluation"]
         numbers = " | ".join(f"{found[key]:.2f}" for key in ("mean", "std", "min", "max"))
+        if "made" in entry:
+            lines.append(f"| {name} | {numbers} | – | `{entry['made']}` |")
+            continue
         made = (
             f"`ars train {entry['task']} --variant {entry['variant']} --alpha {entry['alpha']:g} --nu {entry['nu']:g} "
         )
@@ -95,14 +111,18 @@ def readme(shipped: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(runs: Path) -> None:
+def main(words: list[str]) -> None:
     from ars.executors import cores
 
-    shipped = ship(runs, workers=cores())
+    if len(words) == 1:
+        shipped = ship(Path(words[0]), workers=cores())
+    else:
+        name, path, made = words
+        shipped = add(name, Path(path), made, workers=cores())
     write_json(FOLDER / "evaluations.json", shipped)
     write_atomic(FOLDER / "README.md", readme(shipped).encode())
     print(readme(shipped))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1:])

@@ -11,6 +11,7 @@ import gymnasium
 import mujoco
 import numpy as np
 
+from benchmarks import quadruped_env
 from benchmarks.workload import Episode, Work, episodes_of
 
 _env: Any = None  # of this worker process
@@ -18,6 +19,8 @@ _env: Any = None  # of this worker process
 
 class GymnasiumLoop:
     def __init__(self, work: Work) -> None:
+        if work.task == quadruped_env.NAME:
+            quadruped_env.check(episodes=4)
         self._pool = multiprocessing.get_context("spawn").Pool(work.threads, _make_env, (work.task,))
         self._batches = [episodes_of(batch) for batch in work.batches]
 

@@ -45,6 +45,21 @@ def test_compiled_and_plain_have_the_same_bits(robot: Robot) -> None:
     assert len(steps) > 1  # some of them stop
 
 
+def test_the_physics_is_that_of_mj_step() -> None:
+    """Steps from the middle of one to the middle of the next: the same positions, to the bit."""
+    task = MujocoTask(LEG, "a:<b>")
+    policy = random_policy(task, 1, 0.1)
+    task.reset(KEY)
+    other, zeros = mujoco.MjData(task._model), np.zeros(task.n)
+    mujoco.mj_copyData(other, task._model, task._data)
+    for step in range(20):
+        task._run(policy, step, step + 1, 0.0, False, zeros, zeros)
+        other.ctrl[:] = task._data.ctrl
+        mujoco.mj_step(task._model, other, task._arrays.frame_skip)
+        np.testing.assert_array_equal(task._data.qpos, other.qpos)
+        np.testing.assert_array_equal(task._data.qvel, other.qvel)
+
+
 def test_single_steps_are_the_same_episode() -> None:
     """What films show is what is trained."""
     task = MujocoTask(LEG, "a:<b>")
@@ -72,9 +87,10 @@ def test_the_reward_is_the_sum_of_its_terms() -> None:
     assert measured(random_policy(task, 2))["episode_steps"] > 0
 
 
-def test_an_observation_is_that_of_the_state_after_the_step() -> None:
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
+def test_an_observation_is_that_of_the_state_after_the_step(integrator: str) -> None:
     """Kinematics are brought up to date; mj_step itself leaves them one physics step old."""
-    task = MujocoTask(LEG, "a:<b>")
+    task = MujocoTask(replace(LEG, model=XML.replace("<option ", f'<option integrator="{integrator}" ')), "a:<b>")
     task.rollout(random_policy(task, 0, 0.1), KEY, H=20, shift=0.0, gather=False)
     seen, data = task._arrays.whole.copy(), task._data
     mujoco.mj_forward(task._model, data)
@@ -129,6 +145,27 @@ def test_a_start_of_ones_own() -> None:
     task = MujocoTask(replace(LEG, start=Start(low)), "a:<b>")
     task.reset(KEY)
     assert -0.1 <= task._data.qpos[1] <= -0.09
+
+
+def test_what_the_users_functions_raise_is_one_sentence() -> None:
+    def broken(model: Any, data: Any, random: np.random.Generator) -> None:
+        data.qpos[100] = 1.0
+
+    with pytest.raises(TaskError, match=r"Start\(broken\) fails: IndexError"):
+        MujocoTask(replace(LEG, start=Start(broken)), "a:<b>").reset(KEY)
+
+    def texts(s: Any, k: Any, m: Any) -> float:
+        return float(len("{:.3f}".format(s.t)))  # noqa: UP032 (what Numba lacks)
+
+    task = MujocoTask(replace(LEG, reward=[Reward(texts)]), "a:<b>")
+    with pytest.raises(TaskError, match="A term cannot be compiled by Numba"):
+        task.rollout(random_policy(task), KEY, H=3, shift=0.0, gather=False)
+
+    def few(s: Any) -> float:
+        return 0.0
+
+    with pytest.raises(TaskError, match=r"leg: its term .* fails: TypeError: .*few"):
+        MujocoTask(replace(LEG, reward=[Reward(few)]), "a:<b>")
 
 
 def test_models_of_every_kind(tmp_path: Path) -> None:

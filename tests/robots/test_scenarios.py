@@ -32,7 +32,7 @@ def test_rewards_of_scenarios_become_one() -> None:
 def test_a_draw_is_within_its_ranges_and_the_same_for_both_signs() -> None:
     task = MujocoTask(ROUGH, "a:<b>")
     ranges: Any = ROUGH.scenarios
-    draws = [ranges.draw(generator(scenario_key(KEY, i)), task._world.model, task._sizes, 50) for i in range(200)]
+    draws = [ranges.draw(generator(scenario_key(KEY, i)), task._named, task._sizes, 50) for i in range(200)]
     for name in ("friction", "mass", "gains", "delay", "slope"):
         low, high = getattr(ranges, name)
         values = [getattr(draw, name) for draw in draws]
@@ -46,8 +46,8 @@ def test_a_draw_is_within_its_ranges_and_the_same_for_both_signs() -> None:
     assert not draws[0].bias[:3].any()
     assert scenario_key(KEY, 1) == scenario_key(KEY._replace(sign=-1), 1)
     assert scenario_key(KEY, 1) != scenario_key(KEY._replace(stream=Stream.EVALUATION), 1)
-    one = ranges.draw(generator(scenario_key(KEY, 0)), task._world.model, task._sizes, 50)
-    alone = replace(ranges, friction=None).draw(generator(scenario_key(KEY, 0)), task._world.model, task._sizes, 50)
+    one = ranges.draw(generator(scenario_key(KEY, 0)), task._named, task._sizes, 50)
+    alone = replace(ranges, friction=None).draw(generator(scenario_key(KEY, 0)), task._named, task._sizes, 50)
     assert (alone.friction, alone.mass, alone.delay) == (1.0, one.mass, one.delay)
 
 
@@ -55,7 +55,7 @@ def test_what_a_world_changes() -> None:
     """Masses by MuJoCo's own subtree mass, and everything back for the next."""
     mj = mujoco.MjModel.from_xml_string(XML)
     data, fresh = mujoco.MjData(mj), mujoco.MjModel.from_xml_string(XML)
-    world = World(mj, data, 0.02)
+    world = World(Model(mj, data, 0.02))
     world.apply(Scenario(friction=0.5, mass=0.4, gains=2.0, slope=0.1))
     assert mj.geom("floor").friction[0] == pytest.approx(0.45)
     assert mj.body_subtreemass[0] == pytest.approx(fresh.body_subtreemass[0] + 0.4)

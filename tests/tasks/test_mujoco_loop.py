@@ -101,7 +101,7 @@ def test_the_loop_is_compiled_once_for_all_tasks() -> None:
             task.rollout(one, KEY, H=H, shift=shift, gather=np.bool_(True))
     loops = {make(name)._loop for name in NAMES if name not in ("Ant-v1",)}  # type: ignore[attr-defined]
     assert len({loop.digest for loop in loops}) == 3  # for observations of two, three and six parts
-    assert all(len(loop.episode.signatures) <= 1 for loop in loops)
+    assert all(len(loop.episode.dispatcher.signatures) <= 1 for loop in loops)
 
 
 @pytest.mark.parametrize("name", NAMES)

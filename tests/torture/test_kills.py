@@ -22,8 +22,8 @@ from small_runs import SMALL_SEARCHES
 
 RUNS: dict[str, tuple[str, dict[str, Any], int]] = {  # task, settings, workers
     "threads": ("Swimmer-v5", {"N": 2, "H": 50, "eval_every": 20, "eval_episodes": 2, "seed": 1}, 2),
-    "processes": ("small_envs:Drift", {"N": 4, "eval_every": 3, "eval_episodes": 4, "seed": 2}, 2),
-    "ray": ("small_envs:Drift", {"N": 4, "eval_every": 3, "eval_episodes": 4, "seed": 3}, 2),
+    "processes": ("small_envs:Drift", {"search": "ars", "N": 4, "eval_every": 3, "eval_episodes": 4, "seed": 2}, 2),
+    "ray": ("small_envs:Drift", {"search": "ars", "N": 4, "eval_every": 3, "eval_episodes": 4, "seed": 3}, 2),
 }
 
 

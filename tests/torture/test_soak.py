@@ -16,7 +16,7 @@ from torture_runs import FIGURES, flags, size, start
 from linux_processes import descendants
 
 SWIMMER = {"N": 1, "H": 5, "protocol": "paper", "eval_every": 100, "eval_episodes": 1, "seed": 1}
-DRIFT = {"N": 1, "protocol": "paper", "eval_every": 20, "eval_episodes": 1, "seed": 1}
+DRIFT = {"search": "ars", "N": 1, "protocol": "paper", "eval_every": 20, "eval_episodes": 1, "seed": 1}
 SOAKS: dict[str, tuple[str, dict[str, Any], int]] = {
     "threads": ("Swimmer-v5", SWIMMER, size(800, 20_000)),
     # Long enough that its workers load the compiled step, once, well before the second half.

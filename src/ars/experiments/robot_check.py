@@ -59,7 +59,7 @@ def check_robot(robot: AnyRobot, name: str) -> Checked:
         for term, bound in zip(task._robot.observe, parts.observe, strict=True)
     ]
     return Checked(
-        observation, task._world.model.names("actuator"), task.H, task._arrays.dt, zero, noisy, _speed(task, policies),
+        observation, task._named.names("actuator"), task.H, task._arrays.dt, zero, noisy, _speed(task, policies),
         warn(task, zero, noisy),
     )  # fmt: skip
 

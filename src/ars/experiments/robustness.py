@@ -64,7 +64,7 @@ def maps(mass: float, first_body: float, gravity: float, seconds: float) -> list
 
     return [
         Map("Friction and mass", "friction, factor", FRICTION, "added mass, kg",
-            tuple(round(max(share * mass, lightest), 3) for share in MASS),
+            tuple(round(max(share * mass, lightest), 2) for share in MASS),
             lambda friction, kg: Scenario(friction=friction, mass=kg, delay=LATE)),
         Map(f"A push of {PUSH_SECONDS:g} s", "force, part of the weight", PUSH, "direction, °", DIRECTION, push),
         Map("Delay and slope", "slope uphill, °", SLOPE, "delay, control steps", DELAY,
@@ -93,7 +93,7 @@ def measure_robustness(
     one = tasks[0]
     if (policy.p, policy.n) != (one.p, one.n):
         raise SettingError(f"This policy is {policy.p} × {policy.n} and {name} needs {one.p} × {one.n}.")
-    model, root = one._model, one._world.model.root
+    model, root = one._model, one._named.root
     gravity = float(np.linalg.norm(model.opt.gravity)) or 9.81  # Swimmer floats
     grid = maps(float(model.body_mass.sum()), float(model.body_mass[root]), gravity, one.H * one._arrays.dt)
     idle: SimpleQueue[MujocoTask] = SimpleQueue()

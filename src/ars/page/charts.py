@@ -35,12 +35,21 @@ Table = dict[str, Any]  # a list for each of AXES, and under "columns" the lists
 def tables(records: Records, most: int) -> dict[str, Table]:
     """The three tables of a run, with at most `most` points per curve."""
     evaluated = thin([record for record in records if record.get("eval_mean") is not None], most)
-    evaluations = _table(evaluated, ["eval_mean", "eval_min"])
+    names = telemetry_names(records)
+    with_evaluations = [name for name in names if _only_with_evaluations(name, records)]
+    evaluations = _table(evaluated, ["eval_mean", "eval_min", *with_evaluations])
     if all(record.get("eval_std") is not None for record in evaluated):
         for name, sign in (("low", -1), ("high", 1)):
             evaluations[name] = [shorten(record["eval_mean"] + sign * record["eval_std"]) for record in evaluated]
-    telemetry = _table(thin(records, most), telemetry_names(records))
+    telemetry = _table(thin(records, most), [name for name in names if name not in with_evaluations])
     return {"evaluations": evaluations, "telemetry": telemetry, "speed": speeds(records)}
+
+
+def _only_with_evaluations(name: str, records: Records) -> bool:
+    """Whether a quantity is in the records of evaluations alone, as the terms of a robot's reward: its curve would
+    have no two neighbours among all records."""
+    without = [record for record in records if record.get("eval_mean") is None]
+    return bool(without) and all(name not in record for record in without)
 
 
 def telemetry_names(records: Records) -> list[str]:
@@ -69,9 +78,17 @@ def charts(
     telemetry = dict.fromkeys(
         name for _, members in groups for i in members for name in runs[i]["telemetry"]["columns"]
     )
+    measured = dict.fromkeys(
+        name
+        for _, members in groups
+        for i in members
+        for name in runs[i]["evaluations"]["columns"]
+        if name not in ("eval_mean", "eval_min")
+    )
     columns = [("evaluations", "eval_mean", "Learning curve", "Learning curve: mean reward of the evaluations", "")]
     columns += [("evaluations", "eval_min", "Lowest reward of each evaluation", "Lowest reward of each evaluation", "")]
     columns += [("telemetry", name, TITLES.get(name, name), name, "") for name in telemetry]
+    columns += [("evaluations", name, TITLES.get(name, name), name, "") for name in measured]
     columns += [("speed", "steps_per_second", "Training steps per second", "Training timesteps per second", " steps/s")]
     return [
         {

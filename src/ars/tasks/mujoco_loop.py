@@ -66,9 +66,10 @@ class MujocoTask:
             (type(term).__name__, len(bound.names))
             for term, bound in zip(robot.observe, self._parts.observe, strict=True)
         ]
-        self._world = World(self._model, data, robot.frame_skip(self._model) * float(self._model.opt.timestep))
+        self._named = Model(self._model, data, robot.frame_skip(self._model) * float(self._model.opt.timestep))
+        self._world = World(self._named) if changes else None
         if robot.scenarios is not None:
-            robot.scenarios.check(self._world.model, dict(self._sizes))
+            robot.scenarios.check(self._named, dict(self._sizes))
         self._view = self._make_view(observe, mirror=mirror)
         self._views = _Views(**views(self._model, data))
         self._arrays = self._make_arrays()
@@ -78,7 +79,7 @@ class MujocoTask:
         self.time_limit: int | None = robot.H
         self._x, self._x_first = np.empty(self.n), np.empty(self.n)
         self.stopped = False  # whether a stop ended the last episode
-        if compiled:
+        if compiled and not all(map(loop.is_ours, self._parts.all)):
             _try_own_terms(robot, name)
 
     def _make_view(self, observe: str, *, mirror: bool) -> Any:
@@ -92,15 +93,16 @@ class MujocoTask:
         k, m, spans = loop.spans(parts)
         whole, nu = int(spans[-1, 2]), int(model.nu)
         indices = range(whole) if self._view.indices is None else self._view.indices
-        skip = robot.frame_skip(model)
+        skip, fresh = robot.frame_skip(model), not isinstance(robot, PaperRobot)
         return loop.Arrays(
             k=k, m=m, spans=spans, weights=np.array([float(term.weight) for term in robot.reward]),
             clip=loop.clips(parts.observe), index=np.array(indices, dtype=np.int64), whole=np.empty(whole),
             action=np.zeros(nu), last_action=np.zeros(nu), ctrl=np.zeros(nu), queue=np.zeros((1, nu)),
             noise=np.zeros((0, 0)), bias=np.zeros(whole), push=np.zeros((0, 4)),
-            pushed=self._data.xfrc_applied[self._world.model.root], warnings=self._data.warning.number,
+            pushed=self._data.xfrc_applied[self._named.root], warnings=self._data.warning.number,
             divergence=np.array(divergence_warnings(), dtype=np.int64), parts=np.zeros(len(parts.reward)),
-            frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=not isinstance(robot, PaperRobot),
+            frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=fresh,
+            split=fresh and model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4,  # which mj_step2 does not have
             contact_forces=isinstance(robot, PaperRobot) and robot.task.needs_contact_forces,
         )  # fmt: skip
 
@@ -131,11 +133,12 @@ class MujocoTask:
     def _begin_scenario(self, key: Key, i: int) -> None:
         random = generator(scenario_key(key, i))
         assert self._robot.scenarios is not None
-        self.enter(self._robot.scenarios.draw(random, self._world.model, self._sizes, self.H))
+        self.enter(self._robot.scenarios.draw(random, self._named, self._sizes, self.H))
         self.begin(random)
 
     def enter(self, scenario: Scenario) -> None:
-        """Change the world for the episodes that follow; the task must have a model of its own."""
+        """Change the world for the episodes that follow; the task must have been made with `changes`."""
+        assert self._world is not None
         self._world.apply(scenario)
         whole, dt = len(self._arrays.whole), self._arrays.dt
         pushes = [(round(start / dt), max(1, round(length / dt)), x, y) for start, length, x, y in scenario.pushes]
@@ -203,7 +206,7 @@ class MujocoTask:
             kind = PROGRESS.index(self._robot.task.progress)
             mass = self._model.body_mass
             return position(state, np.array([float(kind), float(mass.sum()), *mass]))
-        return float(self._data.xpos[Model(self._model, self._data, 0.0).root, 0])
+        return float(self._data.xpos[self._named.root, 0])
 
     def close(self) -> None:
         """Nothing to release: MjData frees itself."""
@@ -224,9 +227,6 @@ def _shared_model(robot: Robot) -> Any:
 def _try_own_terms(robot: Robot, name: str) -> None:
     """Two steps of a user's terms in plain Python, where an index beyond an array is an error; compiled code would read
     what lies there. Ours are within their arrays when they are bound."""
-    functions = [bound.function for bound in bind(robot, _shared_model(robot), mujoco.MjData(_shared_model(robot))).all]
-    if all(function.__module__.startswith("ars.tasks.robots.") for function in functions):
-        return
     task = MujocoTask(robot, name, compiled=False)
     task.reset(MEASURED)
     zero = LinearPolicy(np.zeros((task.p, task.n)), np.zeros(task.n), np.ones(task.n))

@@ -20,7 +20,7 @@ def robot_view(task: Locomotion, name: str, model: Any, data: Any, *, observe: s
 
 def terms_view(robot: Any, name: str, parts: Any, *, observe: str, mirror: bool) -> View:
     """The view of a Robot: its groups are its terms."""
-    if mirror or robot.mirror:
+    if mirror:
         raise TaskError(f"{name} is described by terms, which have no mirror of left and right: leave out mirror.")
     groups = [
         Group(type(term).__name__, type(term).__name__, bound.names)

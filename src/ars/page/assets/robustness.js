@@ -32,7 +32,7 @@ function conditionMap(map, state) {
     svg.setAttribute("viewBox", `0 0 ${width} ${top + tall * rows + 40}`);
     svg.setAttribute("height", top + tall * rows + 40);
     const fill = (value) => state.what === "survived"
-      ? `color-mix(in srgb, var(--plus) ${(value === 1 ? 100 : 55 * value).toFixed(0)}%, var(--zero))`
+      ? `color-mix(in srgb, var(--c2) ${(value === 1 ? 100 : 50 * value).toFixed(0)}%, var(--zero))`
       : `color-mix(in srgb, var(${value < 0 ? "--minus" : "--plus"}) ${(100 * Math.abs(value) / most).toFixed(0)}%, var(--zero))`;
     const cells = map[state.what].flatMap((row, i) => row.map((value, c) => s("rect", { x: left + cell * c,
       y: top + tall * i, width: cell - 1, height: tall - 1, style: { fill: fill(value) } })));

@@ -24,15 +24,19 @@ import numba
 import numpy as np
 from numba import njit, types
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
 
 from ars.compiled import compiled_text
+from ars.errors import TaskError
+from ars.files import one_line
 from ars.tasks.robots import generated
 from ars.tasks.robots.robot import Parts
 from ars.tasks.robots.state import State
+from ars.tasks.robots.terms import Bound
 
 # Symbols are resolved by name when compiled code is linked, so that the code can be cached on disk.
 llvmlite.binding.load_library_permanently(str(next(Path(mujoco.__file__).parent.glob("libmujoco.*"))))
-_ON_MODEL = ("mj_step", "mj_rnePostConstraint", "mj_kinematics", "mj_comPos", "mj_comVel")
+_ON_MODEL = ("mj_step", "mj_step1", "mj_step2", "mj_rnePostConstraint", "mj_kinematics", "mj_comPos", "mj_comVel")
 _LIBRARY: dict[str, Any] = {
     name: types.ExternalFunction(name, types.void(types.intp, types.intp)) for name in _ON_MODEL
 }
@@ -63,6 +67,9 @@ class Arrays(NamedTuple):
     frame_skip: int
     dt: float
     fresh: bool  # whether to bring kinematics up to date after each control step
+    split: (
+        bool  # whether by taking MuJoCo's steps from the middle of one to the middle of the next, which costs nothing
+    )
     contact_forces: bool
 
 
@@ -106,6 +113,26 @@ def make_loop(parts: Parts, *, compiled: bool = True) -> Loop:
     return _make_loop(tuple(bound.function for bound in parts.all), text(parts), compiled)
 
 
+def is_ours(bound: Bound) -> bool:
+    """Whether a term's function comes with ars."""
+    return str(bound.function.__module__).startswith("ars.tasks.robots.")
+
+
+def _compiling(episode: Any) -> Callable[..., tuple[float, int, bool, bool]]:
+    """The compiled loop, where a term that Numba cannot compile is one sentence."""
+
+    def call(*arguments: Any) -> tuple[float, int, bool, bool]:
+        try:
+            result: tuple[float, int, bool, bool] = episode(*arguments)
+        except NumbaError as error:
+            reason = next((line for line in str(error).splitlines() if "rror" in line or "nknown" in line), str(error))
+            raise TaskError(f"A term cannot be compiled by Numba: {one_line(Exception(reason))}") from error
+        return result
+
+    call.dispatcher = episode  # type: ignore[attr-defined]
+    return call
+
+
 @cache
 def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled: bool) -> Loop:
     digest = hashlib.sha256("\n".join([source, numba.__version__, *map(fingerprint, functions)]).encode()).hexdigest()
@@ -116,13 +143,18 @@ def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled:
     scope: dict[str, Any] = {"np": np, "math": math, "State": State, "__name__": generated.__name__}
     if compiled:
         scope |= {f"f{i}": compiled_function(f) for i, f in enumerate(functions)}
-        scope |= {**_LIBRARY, "compiled": lambda f: njit(nogil=True)(f), "cached": lambda f: compiled_text(f, digest)}
+        scope |= {
+            **_LIBRARY,
+            "compiled": lambda f: njit(nogil=True)(f),
+            "cached": lambda f: compiled_text(f, digest),
+        }
     else:
         library = _plain_library()
         scope |= {f"f{i}": _plain_function(f, library) for i, f in enumerate(functions)}
         scope |= {**library, "compiled": lambda f: f, "cached": lambda f: f}
     exec(compile(source, name, "exec"), scope)
-    return Loop(scope[f"episode_{digest[:16]}"], digest)
+    episode = scope[f"episode_{digest[:16]}"]
+    return Loop(_compiling(episode) if compiled else episode, digest)
 
 
 def _plain_library() -> dict[str, Callable[..., None]]:

@@ -73,7 +73,7 @@ def clock(s: State, k: FloatArray, m: FloatArray, x: FloatArray) -> None:
 
 
 def sensor_values(s: State, k: FloatArray, m: FloatArray, x: FloatArray) -> None:
-    """A sensor of the model, one physics step old; k: its first index in sensordata."""
+    """A sensor of the model; k: its first index in sensordata."""
     start = int(k[0])
     for i in range(len(x)):
         x[i] = s.sensordata[start + i]
@@ -176,7 +176,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Sensor:
-    """A sensor of the model by its name. Its value is one physics step old: mj_step computes it before it moves."""
+    """A sensor of the model by its name; of forces and accelerations, its value is one physics step old (state.py)."""
 
     name: str
     clip: float = INFINITY

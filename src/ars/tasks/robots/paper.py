@@ -191,5 +191,4 @@ def paper_robot(task: Locomotion) -> PaperRobot:
     return PaperRobot(
         task=task, name=task.name, model=task.xml, control_hz=1.0, action=Controls(), start=GymnasiumStart(task),
         observe=[Field(task, part) for part in task.observation], reward=[StepReward(task)], stop=[Fallen(task)],
-        mirror=task.mirror,
     )  # fmt: skip

@@ -17,9 +17,10 @@ QUADRUPED = Robot(
         Gyro("imu"), Gravity("imu"), Heading("imu"), JointPositions(minus="home"), JointVelocities(), Clock(1.5)
     ],
     reward=[
-        Forward(1.0, target=0.8), Alive(0.5), Torque(-2e-4), ActionRate(-0.01), Tilt(-1.0), Drift(-1.0), Yaw(-1.0)
+        Forward(3.0, target=0.8), Alive(0.5), Torque(-2e-4), ActionRate(-5e-3), Tilt(-0.5), Drift(-0.6), Yaw(-0.5)
     ],
     stop=[Height(0.15, 0.6), Tilt(over=1.0)],
     seconds=10,
+    shift=0.25,  # half of Alive
     feet=("FR_foot", "FL_foot", "RR_foot", "RL_foot"),
 )  # fmt: skip

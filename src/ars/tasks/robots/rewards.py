@@ -37,10 +37,11 @@ def sideways(s: State, k: FloatArray, m: FloatArray) -> float:
 
 def drift(s: State, k: FloatArray, m: FloatArray) -> float:
     """|y − y at the start|, in m; k: body; m: that y."""
-    y: float = s.xpos[int(k[0]), 1]
+    y = s.xpos[int(k[0]), 1]
     if s.step == 0:
         m[0] = y
-    return abs(y - m[0])
+    away: float = abs(y - m[0])
+    return away
 
 
 def vertical(s: State, k: FloatArray, m: FloatArray) -> float:

@@ -36,8 +36,8 @@ class Robot:
     seconds: float = 10.0  # of an episode
     name: str = "robot"
     feet: Sequence[str] = ()  # geoms whose contacts with the ground films show
-    mirror: tuple[tuple[str, str], ...] = ()
     scenarios: Scenarios | None = None
+    shift: float | None = None  # what training subtracts from the reward of every step; None: the weight of Alive
 
     def __post_init__(self) -> None:
         for name in ("observe", "reward", "stop"):
@@ -47,6 +47,8 @@ class Robot:
             object.__setattr__(self, name, tuple(value))
         if not self.observe or not self.reward:
             raise TaskError(f"{self.name}: observe and reward need at least one term each.")
+        if self.shift is not None and not (isinstance(self.shift, int | float) and math.isfinite(self.shift)):
+            raise TaskError(f"{self.name}: shift = {shown(self.shift)} is not a finite number.")
         for name in ("control_hz", "seconds"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
@@ -62,9 +64,11 @@ class Robot:
 
     @property
     def survival_bonus(self) -> float:
-        """What training subtracts from every step: the weight of Alive, or what the robot declares."""
+        """The default of `--shift`."""
         from ars.tasks.robots.rewards import Alive
 
+        if self.shift is not None:
+            return float(self.shift)
         return float(sum(term.weight for term in self.reward if isinstance(term, Alive)))
 
     def frame_skip(self, mj: Any) -> int:

@@ -133,11 +133,12 @@ def _each(values: Mapping[str, float], sizes: list[tuple[str, int]]) -> FloatArr
 class World:
     """An MjModel of one thread, which scenarios change; the next one begins from the model as it was."""
 
-    def __init__(self, mj: Any, data: Any, dt: float) -> None:
+    def __init__(self, model: Model) -> None:
         import mujoco
 
+        self.model, self.mj = model, model.mj
+        mj = model.mj
         self._set_const, self._data = mujoco.mj_setConst, mujoco.MjData(mj)
-        self.model, self.mj = Model(mj, data, dt), mj
         names = ("geom_friction", "body_mass", "body_inertia", "actuator_gainprm", "actuator_biasprm", "hfield_data")
         self._base = {name: getattr(mj, name).copy() for name in names}
         self._gravity = mj.opt.gravity.copy()

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ars.errors import TaskError
+from ars.files import one_line
 from ars.tasks.robots.terms import Model, positive
 
 
@@ -46,4 +48,8 @@ class Start:
         import mujoco
 
         mujoco.mj_resetData(model, data)
-        self.function(model, data, random)
+        try:
+            self.function(model, data, random)
+        except Exception as error:  # whatever it raises
+            name = getattr(self.function, "__name__", "its function")
+            raise TaskError(f"Start({name}) fails: {type(error).__name__}: {one_line(error)}") from error

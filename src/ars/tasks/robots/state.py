@@ -1,8 +1,9 @@
 """What the terms of a robot see: named views of MjData, the action, and the time.
 
 Positions, velocities and `ctrl` are those after the step. What MuJoCo computes from them (x…, site_x…, cvel,
-subtree_com) is brought up to date after each control step; sensors, forces and accelerations are those of the last
-physics step, one physics step old, because `mj_step` computes them before it moves.
+subtree_com) is brought up to date after each control step; forces, accelerations and sensors of them are those of the
+last physics step, one physics step old, because `mj_step` computes them before it moves. Sensors of positions and
+velocities are up to date, except with the integrator RK4.
 """
 
 from typing import Any, NamedTuple
