@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ars.errors import SettingError
+from ars.interop.controller import cost, read_controller
 from ars.interop.exports import C_FLAGS, export
-from ars.interop.robot_c import c_string, cost, read_controller
+from ars.interop.robot_c import c_string
 from ars.interop.robot_replay import Export, export_robot, record, replay
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy

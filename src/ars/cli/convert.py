@@ -79,8 +79,8 @@ def _export_robot(policy: "LinearPolicy", source: Path, task: str | None, out: P
 
 def _robot_lines(policy: "LinearPolicy", made: "Export | None", paths: list[Path], size: int) -> list[str]:
     """What is printed about the files of a robot."""
+    from ars.interop.controller import cost, read_controller
     from ars.interop.exports import C_FLAGS
-    from ars.interop.robot_c import cost, read_controller
 
     robot = read_controller(policy)
     need = cost(policy, robot)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from ars.errors import SettingError
 from ars.files import safe_name
+from ars.interop.controller import SENSORS, SINE, SOURCES, Controller, read_controller
 from ars.interop.exports import C_FLAGS
-from ars.interop.robot_c import SENSORS, SINE, SOURCES, Controller, read_controller, robot_header
+from ars.interop.robot_c import robot_header
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
 from ars.tasks.mujoco_loop import MujocoTask
