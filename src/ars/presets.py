@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ars.config import DEFAULT_TABLE_SIZE, Config, shared_settings, usually_steady
 from ars.errors import SettingError
-from ars.searches import DEFAULT, SEARCHES, Search, search_class, search_name
+from ars.searches import DEFAULT, SEARCHES, Search, search_class
 from ars.searches.ars import ARS, VARIANTS, Variant
 from ars.settings import own_fields, shown, whole_number
 
@@ -100,9 +100,9 @@ ACTION_NOISE = 0.3
 DEFAULT_VARIANT = "V2"
 DEFAULT_PRESET = Preset(0.02, 0.03, 8, 8)
 
-# With the searches that rank any number of pairs, an iteration takes at least as many timesteps as so many episodes of
-# full length.
-RANKED, LEAST_EPISODES = ("csa", "cma", "sep-cma"), 5
+# With the searches that rank any number of pairs (`any_number`), an iteration takes at least as many timesteps as
+# so many episodes of full length.
+LEAST_EPISODES = 5
 
 # Appendix A.2, first table: alpha, nu, N, b.
 GRIDS: dict[str, tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...], tuple[int, ...]]] = {
@@ -214,7 +214,7 @@ def make_config(
         given.setdefault("table_size", DEFAULT_TABLE_SIZE)
     if not isinstance(made, ARS):  # which stays as the paper has it
         shared["steady"] = usually_steady(made, given.get("normalise", shared["normalise"]))
-    if search_name(made) in RANKED:
+    if getattr(made, "any_number", False):
         shared["least_timesteps"] = LEAST_EPISODES * whole_number("H", H, 1, 10**9)
     return Config(**{"task": task, "search": made, "H": H, "shift": shift, **shared, **given})
 

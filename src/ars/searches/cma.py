@@ -33,6 +33,7 @@ class SepCMA:
     """C is diagonal, so that its learning rates can be (d + 2)/3 times as large."""
 
     signs: ClassVar[tuple[int, ...]] = (+1, -1)
+    any_number: ClassVar[bool] = True  # of directions can be ranked
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
     N: int = setting(0, help="Pairs of directions; 0: (4 + 3 ln np)/2.", least=0, most=10**6)
@@ -94,6 +95,7 @@ class CMA:
     """C is a full matrix over the entries of M, row by row."""
 
     signs: ClassVar[tuple[int, ...]] = (+1, -1)
+    any_number: ClassVar[bool] = True  # of directions can be ranked
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
     N: int = setting(0, help="Pairs of directions; 0: (4 + 3 ln np)/2.", least=0, most=10**6)

@@ -33,6 +33,7 @@ class CSA:
     """M moves by the weighted mean of the best b = N/2 pairs."""
 
     signs: ClassVar[tuple[int, ...]] = (+1, -1)
+    any_number: ClassVar[bool] = True  # of directions can be ranked
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
     N: int = setting(0, help="Pairs of directions at first; 0: 4 + 3 ln np.", least=0, most=LARGEST_N)
