@@ -76,7 +76,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "Swimmer": Preset(0.01, 0.03, 1, 1),
         "Hopper": Preset(0.01, 0.025, 8, 4),
         "HalfCheetah": Preset(0.025, 0.01, 16, 8),
-        "Walker2d": Preset(0.025, 0.02, 80, 30),
+        "Walker2d": Preset(0.03, 0.01, 40, 30),
         "Ant": Preset(0.02, 0.01, 20, 15),
         "Humanoid": Preset(0.01, 0.0075, 350, 200),
     },
