@@ -120,6 +120,19 @@ def test_a_file_does_not_decide_what_is_imported(command: str, ars: Command) -> 
     assert named(sentence.partition("confirm it with ")[2].removesuffix(".")) == NAME
 
 
+def test_every_command_takes_the_file(ars: Command) -> None:
+    name = f"{MODULE}.py:make"
+    train(ars)
+    for words in (
+        ("evaluate", "run", "--episodes", "1"),
+        ("resume", "run", "--iterations", "2"),
+        ("report", "run", "--out", "a.html", "--seconds", "0.1"),
+        ("gallery", "run", "--out", "a.html", "--seconds", "0.1"),
+    ):
+        ars(*words, "--task", name)
+        assert Path("imported").exists(), words
+
+
 def test_an_empty_name_confirms_nothing(ars: Command) -> None:
     train(ars)
     for words in (("evaluate", "run"), ("watch", "run", "--gif", "a.gif"), ("resume", "run")):

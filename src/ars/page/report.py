@@ -24,6 +24,7 @@ from ars.run_files import RunFiles
 from ars.searches import search_settings
 from ars.statistics import percentile
 from ars.tasks.axis_names import Columns, name_axes
+from ars.tasks.user_code import importable
 from ars.timing import duration, length_text, mean_speed
 from ars.versions import versions
 from ars.video.film import check_seconds
@@ -86,6 +87,7 @@ def report_data(
     if seconds != 0:
         check_seconds(seconds)
     names = dict.fromkeys(run.config.task for run in runs)
+    task = None if task is None else importable(task)
     if task is not None and task not in names:
         raise SettingError(f"task = {task} has no run among these, which are of {', '.join(sorted(names))}.")
     most = max(80, min(MOST_POINTS, POINTS_OF_ALL // max(1, len(runs))))
