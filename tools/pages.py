@@ -2,7 +2,8 @@
 
     python -m tools.pages results docs/results.md README.md
 
-The marks are `<!-- table1 -->` (for the table in results/tables/table1.md, or results/searches/) and `<!-- end -->`.
+The marks are `<!-- table1 -->` (for the table in results/tables/table1.md, or in results/searches/ or rivals/) and
+`<!-- end -->`.
 """
 
 import re
@@ -18,7 +19,7 @@ def refresh(text: str, results: Path) -> str:
     """The page with the current tables."""
 
     def table(match: "re.Match[str]") -> str:
-        places = [results / folder / f"{match[2]}.md" for folder in ("tables", "searches")]
+        places = [results / folder / f"{match[2]}.md" for folder in ("tables", "searches", "rivals")]
         lines = next((place for place in places if place.is_file()), places[0]).read_text().splitlines()
         rows = [line for line in lines if line.startswith("|")]
         return "\n".join([match[1].rstrip(), *rows, match[3]])
