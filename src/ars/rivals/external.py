@@ -45,10 +45,8 @@ def learn(spec: Spec, evaluated: Callable[[Point], None]) -> Ending:
         nonlocal count, cpu, began
         cpu += time.process_time() - began
         count += 1
-        rewards = tuple(
-            _episode(env, lambda x: act(model, normalise, x), environment_seed(Key(spec.seed, Stream.TEST, count, k)))
-            for k in range(EPISODES)
-        )
+        seeds = [environment_seed(Key(spec.seed, Stream.TEST, count, k)) for k in range(EPISODES)]
+        rewards = tuple(episode_reward(env, lambda x: act(model, normalise, x), seed) for seed in seeds)
         evaluated(Point(model.num_timesteps, episodes, float(np.mean(rewards)), rewards, cpu))
         began = time.process_time()
 
@@ -88,7 +86,7 @@ def act(model: Any, normalise: Callable[[Any], Any], x: Any) -> Any:
     return model.predict(normalise(x), deterministic=True)[0]
 
 
-def _episode(env: Any, act: Callable[[Any], Any], seed: int) -> float:
+def episode_reward(env: Any, act: Callable[[Any], Any], seed: int) -> float:
     """The task's own reward of one episode, from the initial state that our evaluations have for the same key."""
     x, _ = env.reset(seed=seed)
     total, over = 0.0, False
