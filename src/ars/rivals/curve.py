@@ -71,12 +71,12 @@ class Recorder:
 
 
 def action_cost(act: Callable[[], object], parameters: int, size: int) -> dict[str, float]:
-    """Parameters and bytes (`size`) of a policy, and the microseconds of an action, by the fastest block of calls."""
+    """Parameters and bytes (`size`) of a policy, and the CPU microseconds of an action, by the fastest block."""
     act()  # loads what it needs
     blocks = []
     for _ in range(BLOCKS):
-        began = time.perf_counter()
+        began = time.process_time()
         for _ in range(BLOCK):
             act()
-        blocks.append((time.perf_counter() - began) / BLOCK)
+        blocks.append((time.process_time() - began) / BLOCK)
     return {"parameters": parameters, "bytes": size, "microseconds": round(1e6 * min(blocks), 2)}

@@ -95,7 +95,8 @@ def say_costs(jobs: Sequence[Job], curves: Sequence[Curve], cores: int, say: Cal
     if todo:
         total = sum(todo.values())
         on = duration(on_cores(list(todo.values()), cores))
-        say(f"together {len(todo)} runs: {total / 3600:.2f} core hours, about {on} on {cores} cores")
+        where = f"{cores} core{'s' if cores != 1 else ''}"
+        say(f"together {len(todo)} runs: {total / 3600:.2f} core hours, about {on} on {where}")
 
 
 # -- which Python --------------------------------------------------------------------------------------------------
@@ -171,11 +172,15 @@ def run_missing(
     seconds = math.inf if minutes is None else 60 * minutes
     ended = run_many(run, [replace(job, file=job.file.absolute()) for job in jobs], workers=workers, poll=poll,
                      seconds=seconds)  # fmt: skip
+    left = len(jobs)
     with closing(ended):
         for i, result in ended:
+            left -= 1
             over += weights[jobs[i].spec]
             failures += [str(result)] if str(result) else []
             say(str(result) or _sentence(jobs[i]))
+    if left:
+        say(f"{minutes:g} minutes are over: {left} of {len(jobs)} runs are left; the same command runs them.")
     return failures
 
 
