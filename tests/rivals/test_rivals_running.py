@@ -127,8 +127,8 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         "ars      12 runs, 0 there: 0.40 core hours (estimated)",
-        "sac      2 runs, 0 there: 5.67 core hours (estimated)",
-        "together 14 runs: 6.07 core hours, about 3 h 2 min on 2 cores",
+        "sac      2 runs, 0 there: 10.00 core hours (estimated)",
+        "together 14 runs: 10.40 core hours, about 5 h 12 min on 2 cores",
     ]
     assert not out.exists()
 

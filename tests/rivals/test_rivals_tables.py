@@ -115,7 +115,7 @@ def test_every_rival_is_measured_or_has_its_reason(curves: list[Curve]) -> None:
         ["Hopper-v1, HalfCheetah-v1", "not run yet"],
         ["Swimmer-v1, Walker2d-v1", "left out for its cost"],
     ]
-    assert listed[0][3] == f"{170 / 60:.2f}"
+    assert listed[0][3] == "5.00"  # estimated: it has not ended
 
 
 @pytest.mark.parametrize("some", [True, False])
