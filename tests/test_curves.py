@@ -81,6 +81,8 @@ def test_a_damaged_line_is_named(run: Path, tmp_path: Path) -> None:
         ("seed", "a"),
         ("telemetry", None),
         ("telemetry", {"episodes": [16], "sigma_R": []}),
+        ("measures", [1.0]),
+        ("measures", {"bytes": "many"}),
     ],
 )
 def test_a_damaged_curve_is_one_sentence(tmp_path: Path, field: str, value: object) -> None:

@@ -28,11 +28,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.results
-@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/rivals.md"])
 def test_tables_in_pages_are_those_of_the_results(page: str) -> None:
     text = (ROOT / page).read_text()
     assert text.count("<!-- end -->") >= 1
-    assert refresh(text, ROOT / "results") == text, "run: python -m tools.pages results docs/results.md README.md"
+    assert refresh(text, ROOT / "results") == text, f"run: python -m tools.pages results {page}"
 
 
 def test_results_are_interpreted_briefly() -> None:

@@ -2,8 +2,8 @@
 
     python -m tools.pages results docs/results.md README.md
 
-The marks are `<!-- table1 -->` (for the table in results/tables/table1.md, or results/searches/) and `<!-- end -->`;
-`<!-- coverage -->` is the line of results/index.md on what is complete.
+The marks are `<!-- table1 -->` (for the table in results/tables/table1.md, or in results/searches/ or rivals/) and
+`<!-- end -->`; `<!-- coverage -->` is the line of results/index.md on what is complete.
 """
 
 import re
@@ -21,7 +21,7 @@ def refresh(text: str, results: Path) -> str:
     def table(match: "re.Match[str]") -> str:
         if match[2] == "coverage":
             return "\n".join([match[1].rstrip(), coverage((results / "index.md").read_text()), match[3]])
-        places = [results / folder / f"{match[2]}.md" for folder in ("tables", "searches")]
+        places = [results / folder / f"{match[2]}.md" for folder in ("tables", "searches", "rivals")]
         lines = next((place for place in places if place.is_file()), places[0]).read_text().splitlines()
         rows = [line for line in lines if line.startswith("|")]
         return "\n".join([match[1].rstrip(), *rows, match[3]])

@@ -52,6 +52,7 @@ class Curve:
     seconds: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)
     machine: str = "unknown"
+    measures: Mapping[str, float] = field(default_factory=dict)  # of the run as a whole, such as its policy's bytes
 
     @property
     def rewards(self) -> FloatArray:
@@ -117,6 +118,7 @@ class Curve:
             "settings": dict(self.settings),
             "versions": dict(self.versions),
             "machine": self.machine,
+            **({"measures": dict(self.measures)} if self.measures else {}),
             **{name: _rounded(self.columns[name]) for name in COLUMNS},
             "telemetry": {name: [_five_digits(value) for value in column] for name, column in self.telemetry.items()},
         }
@@ -188,7 +190,7 @@ def load(path: Path) -> Curve:
         return Curve(
             learner=str(value["learner"]), label=str(value["label"]), task=str(value["task"]), seed=int(value["seed"]),
             settings=dict(value["settings"]), columns=_columns({name: value[name] for name in COLUMNS}),
-            telemetry=_equal_lengths(telemetry), **_totals(value),
+            telemetry=_equal_lengths(telemetry), measures=_measures(value.get("measures", {})), **_totals(value),
         )  # fmt: skip
     except (ArsError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise FileError(f"{path} is not a run's curve: {one_line(error)}") from error
@@ -230,6 +232,11 @@ def _totals(value: Mapping[str, Any]) -> dict[str, Any]:
     versions, machine = dict(value["versions"]), str(value["machine"])
     return {**counts, "seconds": float(value["seconds"]), "status": str(value["status"]), "versions": versions,
             "machine": machine}  # fmt: skip
+
+
+def _measures(value: Any) -> dict[str, float]:
+    names, numbers = [str(name) for name in dict(value)], _numbers(dict(value).values())
+    return dict(zip(names, numbers.tolist(), strict=True))
 
 
 def load_all(folder: Path) -> tuple[list[Curve], list[str]]:

@@ -34,9 +34,9 @@ def render(make: Callable[[], Figure], kind: str, settings: dict[Any, Any] = SET
         return buffer.getvalue()
 
 
-def new_figure(count: int = 1, size: tuple[float, float] | None = None) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` axes, at most three per row."""
-    columns = max(min(count, 3), 1)
+def new_figure(count: int = 1, size: tuple[float, float] | None = None, columns: int = 3) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` axes, at most so many per row."""
+    columns = max(min(count, columns), 1)
     rows = max(-(-count // columns), 1)
     size = size or (4.2 * columns + (1.4 if count == 1 else 0), 3.2 * rows)
     figure = Figure(figsize=size, layout="constrained")

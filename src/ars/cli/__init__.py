@@ -12,6 +12,7 @@ from ars.cli import (  # noqa: F401 (they add their commands)
     experiments,
     race,
     reproduce,
+    rivals,
     robots,
     study,
     training,

@@ -1,0 +1,1 @@
+"""The paper's rivals, measured on our tasks by one evaluator: `ars rivals`."""
