@@ -171,6 +171,17 @@ class MujocoTask:
         moments = Moments.from_sums(steps, self._x_first, s1, s2) if gather else None
         return Rollout(reward, steps, moments, finite)
 
+    def trajectory(self, policy: LoopPolicy, key: Key, *, H: int) -> tuple[Rollout, FloatArray]:
+        """One episode, and the reward of each of its steps; a policy records states and actions itself."""
+        self.reset(key)
+        usual = self._arrays
+        self._arrays = usual._replace(rewards=np.zeros(min(H, self.H)))
+        try:
+            rollout = self.episode(policy, H=H, shift=0.0, gather=False)
+            return rollout, self._arrays.rewards[: rollout.steps]
+        finally:
+            self._arrays = usual
+
     def _run(
         self, policy: Policy, first: int, H: int, shift: float, gather: bool, s1: FloatArray, s2: FloatArray
     ) -> tuple[float, int, bool, bool]:
