@@ -15,7 +15,7 @@ from rich.console import Console
 
 from ars.executors import cores
 from ars.tasks import locomotion
-from benchmarks import classic, growth, processes, tables
+from benchmarks import classic, growth, network, processes, tables
 from benchmarks.contest import hold
 from benchmarks.contestants import ENTRIES
 from benchmarks.targets import targets
@@ -24,7 +24,7 @@ from benchmarks.workload import PHASES, PLACES, lacking, prepare, size_of
 HERE = Path(__file__).parent
 OTHERS = ["Quadruped-v1", "Go1"]  # robots that are not the paper's
 TASKS = [*(name for name in locomotion.TASKS if name.endswith("-v5")), *OTHERS]
-SECTIONS = ("growth", "memory", "start-up", "first-start", "classic")
+SECTIONS = ("growth", "memory", "start-up", "first-start", "classic", "network")
 PACKAGES = ("mujoco", "gymnasium", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "envpool", "mjlab")
 MARKS = "<!-- results -->\n", "<!-- end of results -->\n"
 
@@ -54,6 +54,9 @@ def main() -> int:
     if "classic" in options.only:
         say("classic tasks in Python")
         results["classic"] = classic.measure(options.repetitions)
+    if "network" in options.only:
+        say("networks beside matrices")
+        results["network"] = network.measure(options.repetitions)
     if "first-start" in options.only:
         say("first and second start")
         results["first_start"] = processes.first_start(options.repetitions)

@@ -21,6 +21,8 @@ def tables(results: dict[str, Any]) -> list[Table]:
         made += [_ratios(results, phase), _speeds(results, phase)]
     if results.get("classic"):
         made.append(_classic(results["classic"]))
+    if results.get("network"):
+        made.append(_network(results["network"]))
     made += [_growth(name, rows) for name, rows in results.get("growth", {}).items()]
     found = targets(results)
     if found:
@@ -62,6 +64,15 @@ def _classic(rows: list[dict[str, Any]]) -> Table:
     ]  # fmt: skip
     head = ["task", "steps an episode", "bare, µs/step", "ours, µs/step", "ours / bare"]
     return Table("Environments in Python", head, body)
+
+
+def _network(rows: list[dict[str, Any]]) -> Table:
+    body = [
+        [row["task"], f"{row['linear']:.1f}", f"{row['network']:.1f}", _number(row["network"] / row["linear"])]
+        for row in rows
+    ]
+    head = ["task", "matrix, µs/step", "2 × 64 tanh, µs/step", "network / matrix"]
+    return Table("Networks in the compiled loop", head, body)
 
 
 def _growth(name: str, rows: list[dict[str, Any]]) -> Table:

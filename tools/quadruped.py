@@ -80,7 +80,7 @@ def train(robot: Robot, seed: int, timesteps: int, **settings: Any) -> tuple[Lin
         known = record.confirmation or record.evaluation
         if known and (mean := known.summary()["mean"] or -np.inf) > reward:
             best, reward = record.policy, mean
-    assert best is not None
+    assert isinstance(best, LinearPolicy)
     return best, record.timesteps, time.monotonic() - began
 
 

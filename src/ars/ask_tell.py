@@ -31,7 +31,7 @@ from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
 from ars.records import Record, State, policy_task
 from ars.run_files import read_records
-from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, check_size, free_folder
+from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, check_size, free_folder, initial_state
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
 from ars.tasks import Rollout, TaskLike, factory
@@ -75,6 +75,7 @@ class AskTell:
     """
 
     def __init__(self, run: Run) -> None:
+        _refuse_network(run.config)
         self.run, self._mirror = run, Mirror.of(run.definition)
         self._path = run.path / TOLD
         self._told: dict[str, Rollout] = {}
@@ -109,9 +110,10 @@ class AskTell:
             name, H=definition["H"] if H is None else H,
             shift=definition["survival_bonus"] if shift is None else shift, **settings,
         )  # fmt: skip
-        check_size(definition)
+        _refuse_network(config)
+        check_size(config, definition)
         check_table_size(config.table_size, definition["p"], definition["n"])
-        state = State.initial(config.search, definition["p"], definition["n"])
+        state = initial_state(config, definition)
         if warm is not None:
             state = warm.apply(config, state, Mirror.of(definition))
         folder = free_folder(config) if out is None else Path(out)
@@ -152,7 +154,9 @@ class AskTell:
     @property
     def policy(self) -> LinearPolicy:
         """The policy of the last complete iteration."""
-        return self.run.policy()
+        policy = self.run.policy()
+        assert isinstance(policy, LinearPolicy)
+        return policy
 
     def ask(self) -> list[Candidate]:
         """The rollouts that the current iteration still needs; never empty."""
@@ -292,6 +296,11 @@ class AskTell:
             except (ArsError, ValueError, RecursionError) as error:
                 raise FileError(f"{self._path} is damaged in line {number}: {one_line(error).rstrip('.')}.") from error
         self._rewrite()
+
+
+def _refuse_network(config: Config) -> None:
+    if config.hidden:
+        raise SettingError(f"hidden = {config.hidden} is a network, and ask and tell has linear policies only.")
 
 
 def read_results(path: Path) -> list[Any]:

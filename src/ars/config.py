@@ -8,6 +8,8 @@ from typing import Any
 
 from ars import subset
 from ars.errors import SettingError
+from ars.network import count as network_size
+from ars.network import hidden_layers
 from ars.searches import Search, make_search, search_name, search_settings
 from ars.searches.ars import ARS, VARIANTS
 from ars.settings import LARGEST_SEED, check_settings, own_fields, setting, shown
@@ -19,7 +21,7 @@ ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # m
 # Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
 # that the files and identities of older runs stay as they are.
 ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False, "steady": False,
-                     "least_timesteps": 0, "over": "mean"}  # fmt: skip
+                     "least_timesteps": 0, "over": "mean", "hidden": ""}  # fmt: skip
 FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the frugal protocol
 PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
@@ -67,6 +69,9 @@ class Config:
         choices=("mean", "worst", "cvar"),
     )  # fmt: skip
     steady: bool = setting(False, help="Keep the policy itself unchanged when the statistics of states change.")
+    hidden: str = setting(
+        "", help="Sizes of hidden tanh layers, such as 64,64, for a network in place of the matrix M."
+    )
     start: str = ""  # of a warm start: the SHA-256 of the policy file, a colon, and the weight of its statistics
 
     def __new__(cls, **given: Any) -> "Config":
@@ -97,8 +102,23 @@ class Config:
             raise SettingError(
                 f"steady = True needs statistics, and {self.label} has none: normalise, or leave it out."
             )
+        self._check_network()
         if self.stats_every > 1 and not self.normalise:
             raise SettingError(f"stats_every = {self.stats_every} needs statistics, and {self.label} has none.")
+
+    def _check_network(self) -> None:
+        try:
+            hidden_layers(self.hidden)
+        except ValueError as error:
+            raise SettingError(f"hidden: {error}.") from error
+        for name in ("steady", "mirror", "start"):
+            if self.hidden and getattr(self, name):
+                raise SettingError(f"{name} is for linear policies, and hidden = {self.hidden} is a network.")
+
+    def shape(self, p: int, n: int) -> tuple[int, int]:
+        """The shape of M: (p, n), or one row with all numbers of a network."""
+        hidden = hidden_layers(self.hidden)
+        return (1, network_size((n, *hidden, p))) if hidden else (p, n)
 
     @property
     def label(self) -> str:
@@ -113,9 +133,10 @@ class Config:
         seen = self.observe if len(self.observe) <= 20 else hashlib.sha256(self.observe.encode()).hexdigest()[:8]
         observed = "" if self.observe == subset.ALL else f"-observe{seen}"
         moving = "-steady" if self.steady else "-running"
-        usual = self.steady == usually_steady(self.search, self.normalise)
+        usual = self.steady == usually_steady(self.search, self.normalise, self.hidden)
         scenarios = "" if self.over == "mean" else f"-{self.over}"
-        return observed + ("-mirror" if self.mirror else "") + scenarios + ("" if usual else moving)
+        network = "-mlp" + self.hidden.replace(",", "x") if self.hidden else ""
+        return network + observed + ("-mirror" if self.mirror else "") + scenarios + ("" if usual else moving)
 
     def __getattr__(self, name: str) -> Any:
         if name == "variant":
@@ -165,9 +186,9 @@ class Config:
         return Config.from_dict({**value, "search": search, "normalise": normalise, "start": ""})
 
 
-def usually_steady(search: Search, normalise: bool) -> bool:
-    """Whether policies are steady unless the user says otherwise: not those of the paper's search."""
-    return normalise and not isinstance(search, ARS)
+def usually_steady(search: Search, normalise: bool, hidden: str) -> bool:
+    """Whether policies are steady unless the user says otherwise: not those of the paper's search, and not networks."""
+    return normalise and not isinstance(search, ARS) and not hidden
 
 
 def shared_settings() -> list[str]:

@@ -32,6 +32,9 @@ class Stream(IntEnum):
     TABLE = 4  # the shared noise table
     CONFIRMATION = 5  # initial states and transitions of the rollouts that confirm an evaluation
     SCENARIO = 6  # worlds and initial states of robots that are trained in several scenarios
+    NETWORK = 7  # a network's weights at first
+    ACTION = 8  # actions of stochastic policies
+    FEATURES = 9  # random features of states
 
 
 class Key(NamedTuple):

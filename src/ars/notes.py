@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ars.config import Config
+from ars.network import AnyPolicy
 from ars.policy import LinearPolicy
 from ars.records import Record
 from ars.settings import own_fields
@@ -37,9 +38,9 @@ class History:
         self.first: Row = {}
         self.recent: deque[Row] = deque(maxlen=ITERATIONS)
         self.evaluations: list[float] = []
-        self.policy: LinearPolicy | None = None
+        self.policy: AnyPolicy | None = None
 
-    def add(self, row: Row, policy: LinearPolicy | None = None) -> None:
+    def add(self, row: Row, policy: AnyPolicy | None = None) -> None:
         if row.get("length_mean") is None or row.get("reward_max") is None:  # a line of format 1
             return
         self.first, self.policy = self.first or row, policy
@@ -95,7 +96,12 @@ def saturated(history: History) -> float | None:
     """The part of the actions outside the limits, if it is large: an estimate, from M alone, for uncorrelated normal
     states. Trained policies may be saturated too, so it only counts in a run that has not learned."""
     policy, config, limits = history.policy, history.config, history.definition.get("actions", {})
-    if policy is None or not config.normalise or not limits.get("low") or history.recent[-1]["iteration"] < GROWN:
+    if (
+        not isinstance(policy, LinearPolicy)
+        or not config.normalise
+        or not limits.get("low")
+        or history.recent[-1]["iteration"] < GROWN
+    ):
         return None
     deviations = np.sqrt((policy.M**2 * np.isfinite(policy.sigma)).sum(axis=1))  # of normalised states: 1 each
     outside = [

@@ -172,7 +172,7 @@ class LinearPolicy:
     @cached_property
     def c(self) -> FloatArray:
         """(p,): W mu."""
-        return _ordered_sum((self.W * self.mu).T)
+        return ordered_sum((self.W * self.mu).T)
 
     @cached_property
     def actions(self) -> Actions:
@@ -187,7 +187,7 @@ class LinearPolicy:
         terms = np.empty((self.n + 1, *x.shape[:-1], self.p))
         np.negative(self.c, out=terms[0])
         np.multiply(np.moveaxis(x, -1, 0)[..., None], self._columns(x.ndim), out=terms[1:])
-        return _ordered_sum(terms)
+        return ordered_sum(terms)
 
     def _columns(self, ndim: int) -> FloatArray:
         """W as (n, 1, ..., p), for x with ndim axes."""
@@ -230,10 +230,12 @@ class LinearPolicy:
     @staticmethod
     def load(path: str | Path) -> "LinearPolicy":
         """Read a policy; nothing in the file is executed."""
-        arrays = read_npz(Path(path), ("M", "mu", "sigma", "task"))
+        arrays = read_npz(Path(path), ("theta", "mu", "sigma", "task"), ("M", "mu", "sigma", "task"))
+        if "theta" in arrays:
+            raise FileError(f"{path} is a network, and this needs a linear policy: `ars evaluate` takes both.")
         M, mu, sigma = arrays["M"], arrays["mu"], arrays["sigma"]
         check_policy_arrays(path, M, mu, sigma)
-        return LinearPolicy(M, mu, sigma, _task_of(path, arrays["task"], *M.shape))
+        return LinearPolicy(M, mu, sigma, read_task(path, arrays["task"], *M.shape))
 
 
 def observed_count(task: Mapping[str, Any]) -> int:
@@ -253,17 +255,21 @@ def brief(number: float) -> str:
     return f"{number:.0f}" if 1000 <= abs(number) < 1e7 else f"{number + 0.0:.4g}"  # + 0.0: no "-0"
 
 
-def _ordered_sum(terms: FloatArray) -> FloatArray:
+def ordered_sum(terms: FloatArray) -> FloatArray:
     """The sum over the first axis, in order: `accumulate` guarantees the order, `sum` and `matmul` do not."""
     total: FloatArray = np.add.accumulate(terms, axis=0)[-1]
     return total
 
 
-def check_policy_arrays(path: str | Path, M: NDArray[Any], mu: NDArray[Any], sigma: NDArray[Any]) -> None:
-    """Raise FileError unless M, mu and sigma have matching shapes and valid values."""
+def check_policy_arrays(
+    path: str | Path, M: NDArray[Any], mu: NDArray[Any], sigma: NDArray[Any], *, linear: bool = True
+) -> None:
+    """Raise FileError unless M, mu and sigma have matching shapes and valid values; the M of a network has one row,
+    whose length its layers decide."""
     if any(a.dtype != np.float64 for a in (M, mu, sigma)):
         raise FileError(f"{path} is damaged: M, mu and sigma must be float64.")
-    if M.ndim != 2 or M.size == 0 or mu.shape != (M.shape[1],) or sigma.shape != (M.shape[1],):
+    n = M.shape[1:] if linear else mu.shape
+    if M.ndim != 2 or M.size == 0 or mu.shape != n or sigma.shape != n or mu.ndim != 1:
         raise FileError(f"{path} is damaged: shapes M {M.shape}, mu {mu.shape}, sigma {sigma.shape} do not fit.")
     if M.size > LARGEST_M:
         raise FileError(f"{path} is damaged: M {M.shape} has more than {LARGEST_M} numbers.")
@@ -271,6 +277,8 @@ def check_policy_arrays(path: str | Path, M: NDArray[Any], mu: NDArray[Any], sig
         raise FileError(f"{path} is damaged: M and mu must be finite.")
     if not (sigma > 0).all():
         raise FileError(f"{path} is damaged: sigma must be positive, or infinite for an ignored coordinate.")
+    if not linear:
+        return
     with np.errstate(all="ignore"):
         W = M / sigma
         usable = np.isfinite(W).all() and np.isfinite(np.abs(W * mu).sum())
@@ -278,7 +286,8 @@ def check_policy_arrays(path: str | Path, M: NDArray[Any], mu: NDArray[Any], sig
         raise FileError(f"{path} is damaged: M / sigma and its product with mu must be finite.")
 
 
-def _task_of(path: str | Path, text: NDArray[Any], p: int, n: int) -> dict[str, Any]:
+def read_task(path: str | Path, text: NDArray[Any], p: int, n: int) -> dict[str, Any]:
+    """What a policy file says of its task, for p actions and n observations; FileError if it is invalid."""
     try:
         if text.dtype.kind != "U" or text.ndim != 0:
             raise ValueError("the entry 'task' is not text")

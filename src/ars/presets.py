@@ -213,7 +213,8 @@ def make_config(
     if given.get("noise") == "table":
         given.setdefault("table_size", DEFAULT_TABLE_SIZE)
     if not isinstance(made, ARS):  # which stays as the paper has it
-        shared["steady"] = usually_steady(made, given.get("normalise", shared["normalise"]))
+        normalise = given.get("normalise", shared["normalise"])
+        shared["steady"] = usually_steady(made, normalise, given.get("hidden", ""))
     if getattr(made, "any_number", False):
         shared["least_timesteps"] = LEAST_EPISODES * whole_number("H", H, 1, 10**9)
     return Config(**{"task": task, "search": made, "H": H, "shift": shift, **shared, **given})

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ars import network
 from ars.errors import FileError
 from ars.files import one_line, parse_json
 from ars.moments import Moments
+from ars.network import AnyPolicy, MLPPolicy
 from ars.policy import LinearPolicy, brief
 from ars.searches import Params, Search, initial_params
 from ars.versions import versions
@@ -66,20 +68,25 @@ class State:
         return f"State(iteration {self.j}, {p}×{n}, {self.episodes} episodes, {self.timesteps} timesteps)"
 
     @staticmethod
-    def initial(search: Search, p: int, n: int) -> "State":
-        return State(0, initial_params(search, (p, n)), Moments.empty(n))  # Alg. 2, line 2
+    def initial(search: Search, p: int, n: int, *, hidden: str = "", seed: int = 0) -> "State":
+        """Of a linear policy, or of a network, whose first weights depend on the seed."""
+        if not hidden:
+            return State(0, initial_params(search, (p, n)), Moments.empty(n))  # Alg. 2, line 2
+        M = network.initial((n, *network.hidden_layers(hidden), p), seed)
+        return State(0, {**initial_params(search, M.shape), "M": M}, Moments.empty(n))
 
     @property
     def M(self) -> FloatArray:
         return self.params["M"]
 
-    def policy(self, *, normalised: bool, task: dict[str, Any]) -> LinearPolicy:
+    def policy(self, *, normalised: bool, task: dict[str, Any], hidden: str = "") -> AnyPolicy:
         """M_j or its average with mu_j and Sigma_j, or with 0 and 1: the policy that is evaluated and saved."""
-        n = self.M.shape[1]
+        n = len(self.moments.mean)
         mu, sigma = self.moments.freeze() if normalised else (np.zeros(n), np.ones(n))
         if self.mu is not None:
             mu = self.mu
-        return LinearPolicy(self.M if self.average is None else self.average, mu, sigma, task)
+        M, layers = self.M if self.average is None else self.average, network.hidden_layers(hidden)
+        return MLPPolicy(M, mu, sigma, layers, task) if layers else LinearPolicy(M, mu, sigma, task)
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ class Record:
     dropped: int  # directions left out because a rollout was not finite
     evaluation: Evaluation | None
     state: State
-    policy: LinearPolicy
+    policy: AnyPolicy
     telemetry: Mapping[str, float] = field(default_factory=dict)  # of the search: sigma_R, update_norm, …
     measures: Mapping[str, float] = field(default_factory=dict)  # of the task: relative_cost for LQR
     length_first: float | None = None  # the first iteration's mean length, if episodes have become shorter

@@ -18,7 +18,7 @@ class RunFiles(SavedConfig):
 
     path: Path
     records: list[dict[str, Any]]
-    policy: LinearPolicy | None
+    policy: LinearPolicy | None  # None also if it is a network
     policy_file: str  # which of best.npz and policy.npz it is; empty without one
 
     @property
@@ -46,7 +46,7 @@ def read_run(path: Path, *, with_policy: bool = True) -> RunFiles:
         read_records(path / "records.jsonl")  # raises a more exact error, if it can name the line
         raise
     file = next((name for name in ("best.npz", "policy.npz") if with_policy and (path / name).is_file()), "")
-    policy = LinearPolicy.load(path / file) if file else None
+    policy = LinearPolicy.load(path / file) if file and not saved.config.hidden else None
     n, p = saved.definition["n"], saved.definition["p"]
     if policy is not None and (policy.n, policy.p) != (n, p):
         raise FileError(f"{path / file} is damaged: it is {policy.p} × {policy.n}, and its task needs {p} × {n}.")

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,6 +38,7 @@ from ars.files import (
 )
 from ars.mirror import Mirror
 from ars.moments import Moments
+from ars.network import AnyPolicy, checked_network, hidden_layers
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, LinearPolicy, check_policy_arrays, observed_count
 from ars.records import (
@@ -79,7 +80,7 @@ class Best:
 
     iteration: int
     mean: float
-    policy: LinearPolicy
+    policy: AnyPolicy
 
 
 class Run:
@@ -105,7 +106,7 @@ class Run:
     @staticmethod
     def create(path: Path, config: Config, definition: dict[str, Any], stop: Stop, state: State | None = None) -> "Run":
         """Create a run in a folder that has no files of a run; `state` is its initial state, if not the search's."""
-        check_size(definition)
+        check_size(config, definition)
         new = [folder for folder in (path, *path.parents) if not _exists(folder)]
         make_folder(path)
         _refuse_links(path)
@@ -120,7 +121,7 @@ class Run:
                     f"{path} already holds {there[0]} of a run: {again} continues it, another --out starts a new one."
                 )
             saved = SavedConfig(config, definition, stop, [this_session(0)], [])
-            run = Run(path, lock, saved, state or State.initial(config.search, definition["p"], definition["n"]))
+            run = Run(path, lock, saved, state or initial_state(config, definition))
             _clear_leftovers(path)
             run._write_config()
             run.save()
@@ -136,7 +137,7 @@ class Run:
         """Check that the checkpoint and the records, if there are any, belong to this configuration; nothing is locked
         or changed, and the run may be in progress."""
         if (path / "checkpoint.npz").exists():
-            initial = State.initial(saved.config.search, saved.definition["p"], saved.definition["n"])
+            initial = initial_state(saved.config, saved.definition)
             Run(path, FileLock(path / ".lock"), saved, initial)._load()
 
     @staticmethod
@@ -149,8 +150,7 @@ class Run:
         lock = _lock(path)
         try:
             saved = read_config(path)
-            n, p = saved.definition["n"], saved.definition["p"]
-            run = Run(path, lock, saved, State.initial(saved.config.search, p, n))
+            run = Run(path, lock, saved, initial_state(saved.config, saved.definition))
             if (path / "checkpoint.npz").exists():
                 run._load()
             elif (path / "records.jsonl").exists():
@@ -225,9 +225,10 @@ class Run:
     def _cannot_write(self, error: OSError) -> FileError:
         return FileError(f"Cannot write {self.path / 'records.jsonl'}: {error.strerror or error}.")
 
-    def policy(self) -> LinearPolicy:
+    def policy(self) -> AnyPolicy:
         """The policy of the last iteration: exactly the one that was evaluated, if it was."""
-        return self.state.policy(normalised=self.config.normalise, task=policy_task(self.definition))
+        task, config = policy_task(self.definition), self.config
+        return self.state.policy(normalised=config.normalise, task=task, hidden=config.hidden)
 
     def goal_mean(self) -> tuple[float | None, int | None]:
         """What `until` is compared with: the mean of the best evaluation or, by the frugal protocol, that of the last
@@ -284,7 +285,7 @@ class Run:
         if self.config.least_timesteps:
             extra[LENGTH] = np.array(state.length)
         if self.config.steady:
-            extra[MU] = np.zeros(state.M.shape[1]) if state.mu is None else state.mu
+            extra[MU] = np.zeros(self.definition["n"]) if state.mu is None else state.mu
         return extra
 
     def _write_policies(self) -> None:
@@ -295,8 +296,7 @@ class Run:
                 "iteration": self.best.iteration,
                 "eval_mean": self.best.mean,
             }
-            policy = self.best.policy
-            LinearPolicy(policy.M, policy.mu, policy.sigma, task).save(self.path / "best.npz")
+            replace(self.best.policy, task=task).save(self.path / "best.npz")
             self._saved_best = self.best.iteration
 
     def _load(self) -> None:
@@ -338,7 +338,7 @@ class Run:
             raise ValueError("its counts are impossible for this run")
         if m2.dtype != np.float64 or not (m2 >= 0).all() or not np.isfinite(m2).all():
             raise ValueError("variances are finite and not negative")
-        check_policy_arrays(path, params["M"], mean, np.ones(n))
+        self._checked(path, params["M"], mean, np.ones(n))
         moments = Moments(np.asarray(count, dtype=np.int64), mean, m2)
         self.state = State(j, params, moments, episodes, timesteps, *self._take_extra(path, arrays, j))
         self.seconds = _single(arrays, "seconds", "f")
@@ -349,10 +349,17 @@ class Run:
         if best_iteration:
             best = arrays["best_M"], arrays["best_mu"], arrays["best_sigma"]
             best_mean = _single(arrays, "best_mean", "f")
-            check_policy_arrays(path, *best)
-            if best[0].shape != (p, n) or not np.isfinite(best_mean):
+            policy = self._checked(path, *best)
+            if (policy.p, policy.n) != (p, n) or not np.isfinite(best_mean):
                 raise ValueError(f"best_M {best[0].shape} or best_mean {best_mean} does not fit this run")
-            self.best = Best(best_iteration, best_mean, LinearPolicy(*best))
+            self.best = Best(best_iteration, best_mean, policy)
+
+    def _checked(self, path: Path, M: NDArray[Any], mu: NDArray[Any], sigma: NDArray[Any]) -> AnyPolicy:
+        """A policy of this run from the arrays of a file, or FileError."""
+        if self.config.hidden:
+            return checked_network(path, M, mu, sigma, hidden_layers(self.config.hidden))
+        check_policy_arrays(path, M, mu, sigma)
+        return LinearPolicy(M, mu, sigma)
 
     def _take_extra(
         self, path: Path, arrays: dict[str, NDArray[Any]], j: int
@@ -366,7 +373,7 @@ class Run:
         if average is not None:
             if average.shape != self.state.M.shape:
                 raise ValueError(f"average {average.shape} does not fit M {self.state.M.shape}")
-            check_policy_arrays(path, average, arrays["mean"], np.ones(self.definition["n"]))
+            self._checked(path, average, arrays["mean"], np.ones(self.definition["n"]))
         length = _single(arrays, LENGTH, "f") if LENGTH in arrays else 0.0
         if not 0.0 <= length <= LARGEST_COUNT:
             raise ValueError(f"length = {length}")
@@ -515,6 +522,11 @@ def confirmed(line: Mapping[str, Any]) -> tuple[float | None, int | None]:
     return line.get("confirm_mean"), line.get("confirm_episodes")
 
 
+def initial_state(config: Config, definition: Mapping[str, Any]) -> State:
+    """The state before the first iteration."""
+    return State.initial(config.search, definition["p"], definition["n"], hidden=config.hidden, seed=config.seed)
+
+
 def run_identity(config: Config, definition: dict[str, Any]) -> str:
     """A hash of what determines a run's bits, so that a checkpoint of another run is detected. Names are labels, which
     older runs of a user's robot do not have."""
@@ -555,7 +567,8 @@ def read_config(path: Path) -> SavedConfig:
         stop = Stop(**saved["stop"])
         if stop.to_dict().keys() != saved["stop"].keys():
             raise ValueError("a stopping rule is null")
-        check_table_size(config.table_size, definition["p"], definition["n"])
+        check_table_size(config.table_size, *config.shape(definition["p"], definition["n"]))
+        _check_matrix(*config.shape(definition["p"], definition["n"]))
         old = [{"iteration": 0, "machine": "unknown", "versions": saved.get("versions")}]
         sessions = [_session(session) for session in (old if version == 1 else saved["sessions"])]
         then, now = sessions[-1]["versions"], versions()
@@ -594,23 +607,22 @@ def free_folder(config: Config) -> Path:
     return folder
 
 
-def check_size(definition: dict[str, Any]) -> None:
+def check_size(config: Config, definition: dict[str, Any]) -> None:
     """Refuse tasks that are too large to be read back."""
-    _check_matrix(definition)
+    _check_matrix(*config.shape(definition["p"], definition["n"]))
     described = len(json.dumps(definition, indent=2))
     if 2 * described > LARGEST_TASK:  # half of config.json is for the rest
         raise SettingError(f"The task's definition has {described} bytes: a run folder holds {LARGEST_TASK // 2}.")
 
 
-def _check_matrix(definition: dict[str, Any]) -> None:
-    p, n = definition["p"], definition["n"]
+def _check_matrix(p: int, n: int) -> None:
     if p * n > LARGEST_M:
         raise SettingError(f"M would be {p} × {n}: a run folder holds matrices of at most {LARGEST_M} numbers.")
 
 
 def _check_task(definition: dict[str, Any]) -> None:
     """Check the types of what every definition has, n and p excepted."""
-    _check_matrix(definition)
+    _check_matrix(definition["p"], definition["n"])
     bonus = definition["survival_bonus"]
     if type(definition["H"]) is not int or definition["H"] < 1:
         raise ValueError("H of the task is not a horizon")

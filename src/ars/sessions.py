@@ -16,12 +16,13 @@ from ars.config import LARGEST_EVALUATION, Config, shared_settings
 from ars.errors import SettingError, TaskError
 from ars.executors import Executor, local_executor, make_executor
 from ars.mirror import Mirror
+from ars.network import AnyPolicy
 from ars.noise import Stream, check_table_size
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
 from ars.run_files import read_records
-from ars.runs import MEASURED_ELSEWHERE, Run, check_size, run_identity
+from ars.runs import MEASURED_ELSEWHERE, Run, check_size, initial_state, run_identity
 from ars.searches import Search
 from ars.searches.ars import ARS
 from ars.settings import LARGEST_SEED, own_fields, whole_number
@@ -125,10 +126,10 @@ def new_session(
             )
         if stop.until is not None and not config.eval_every:
             raise SettingError(f"until = {stop.until:g} needs evaluations, and eval_every = 0 has none.")
-        check_table_size(config.table_size, made.p, made.n)
+        check_table_size(config.table_size, *config.shape(made.p, made.n))
         if out is not None:
-            check_size(definition)
-        state = State.initial(config.search, made.p, made.n)
+            check_size(config, definition)
+        state = initial_state(config, definition)
         if start is not None:
             state = start.apply(config, state, Mirror.of(definition))
     with ExitStack() as on_failure:  # the executor creates its own tasks, now that this one is closed
@@ -231,6 +232,7 @@ def train(
     over: str | None = None,
     steady: bool | None = None,
     least_timesteps: int | None = None,
+    hidden: str | None = None,
     iterations: int | None = None,
     episodes: int | None = None,
     timesteps: int | None = None,
@@ -301,7 +303,7 @@ def resume(
 
 
 def evaluate(
-    policy: LinearPolicy,
+    policy: AnyPolicy,
     task: "TaskLike | None" = None,
     *,
     episodes: int = 100,

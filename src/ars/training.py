@@ -16,8 +16,8 @@ from ars.config import FRUGAL, Config
 from ars.errors import DivergedError, SearchError, SettingError
 from ars.executors import Batch, Executor, Rollouts
 from ars.mirror import Mirror
+from ars.network import AnyPolicy
 from ars.noise import Directions, Stream
-from ars.policy import LinearPolicy
 from ars.records import SHARED, Evaluation, Evaluations, Record, State, policy_task
 from ars.searches import Telemetry, next_params, next_size, search_settings
 from ars.settings import own_fields
@@ -36,12 +36,16 @@ def training_batch(config: Config, state: State, mirror: Mirror | None = None) -
     if config.mirror != (mirror is not None):
         raise SettingError(f"mirror = {config.mirror} and the task's definition contradict each other.")
     return Batch(
-        policy=replace(state, average=None).policy(normalised=config.normalise, task={}), search=search,
-        params=state.params,
+        policy=policy_of(config, replace(state, average=None), {}), search=search, params=state.params,
         size=directions(config, state), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
         H=config.H, shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
         table_size=config.table_size, mirror=mirror,
     )  # fmt: skip
+
+
+def policy_of(config: Config, state: State, task: dict[str, Any]) -> AnyPolicy:
+    """The policy of a state."""
+    return state.policy(normalised=config.normalise, task=task, hidden=config.hidden)
 
 
 def directions(config: Config, state: State) -> int:
@@ -53,7 +57,7 @@ def directions(config: Config, state: State) -> int:
     return max(N, min(MOST_ADDED, math.ceil(config.least_timesteps / (len(config.search.signs) * state.length))))
 
 
-def evaluation_batch(policy: LinearPolicy, *, episodes: int, H: int, seed: int, j: int, stream: Stream) -> Batch:
+def evaluation_batch(policy: AnyPolicy, *, episodes: int, H: int, seed: int, j: int, stream: Stream) -> Batch:
     """Rollouts with the task's own reward and horizon and a separate random stream; they do not affect training."""
     return Batch(policy=policy, size=episodes, stream=stream, seed=seed, j=j, H=H)
 
@@ -133,14 +137,14 @@ def count_evaluation(config: Config, state: State, evaluation: Evaluation) -> St
     return replace(state, evaluations=Evaluations(state.evaluations.timesteps + cost, cost, state.j))
 
 
-def state_evaluation(config: Config, state: State, H: int, policy: LinearPolicy) -> Batch:
+def state_evaluation(config: Config, state: State, H: int, policy: AnyPolicy) -> Batch:
     """The evaluation of a state within a run."""
     return evaluation_batch(
         policy, episodes=config.eval_episodes, H=H, seed=config.seed, j=state.j, stream=Stream.EVALUATION
     )
 
 
-def confirmation_batch(config: Config, state: State, H: int, policy: LinearPolicy) -> Batch:
+def confirmation_batch(config: Config, state: State, H: int, policy: AnyPolicy) -> Batch:
     """More rollouts of a policy whose evaluation seems to reach a goal, from a random stream of their own."""
     return evaluation_batch(policy, episodes=CONFIRMATION, H=H, seed=config.seed, j=state.j, stream=Stream.CONFIRMATION)
 
@@ -152,12 +156,12 @@ def make_record(
     there = rollouts.finite
     rewards = rollouts.rewards[there]
     wire = rollouts.wire or (None, None)
-    policy = more.pop("policy", None) or state.policy(normalised=config.normalise, task=policy_task(definition))
+    policy = more.pop("policy", None) or policy_of(config, state, policy_task(definition))
     known = {"iteration": state.j}
     if (evaluation := more.get("evaluation")) is not None and evaluation.rewards.size:
         known["eval_mean"] = evaluation.summary()["mean"]
     return Record(
-        policy=LinearPolicy(policy.M, policy.mu, policy.sigma, {**policy.task, **known}),
+        policy=replace(policy, task={**policy.task, **known}),
         iteration=state.j, episodes=state.episodes, timesteps=state.timesteps, reward_mean=float(rewards.mean()),
         reward_max=float(rewards.max()), length_mean=float(rollouts.steps.mean()), dropped=int((~there).sum()),
         telemetry=telemetry, state=state, wire_bytes_out=wire[0], wire_bytes_in=wire[1], **more,
@@ -185,7 +189,7 @@ def iterate(
         rollouts = executor.run(training_batch(config, state, mirror))
         state, telemetry = update(config, state, rollouts, mirror)
         trained = clock()
-        policy = state.policy(normalised=config.normalise, task=policy_task(definition))
+        policy = policy_of(config, state, policy_task(definition))
         evaluation = None
         if is_due(config, state, rollouts):
             phase(f"evaluating, {config.eval_episodes} rollouts")

@@ -41,7 +41,7 @@ class Stepper:
         t = self.task
         s1, s2 = np.zeros(t.n), np.zeros(t.n)
         reward, steps, finite, stopped = t._loop.episode(
-            t._model._address, t._data._address, t._views, t._arrays, np.zeros((t.n, t.p)), -action, self.done,
+            t._model._address, t._data._address, t._views, t._arrays, (np.zeros((t.n, t.p)), -action), self.done,
             self.done + 1, 0.0, False, t._x, t._x_first, s1, s2,
         )  # fmt: skip
         self.done += 1

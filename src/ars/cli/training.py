@@ -190,11 +190,11 @@ def evaluate(
     POLICY is a file, a run folder (its best policy), the name of a policy that comes with ars, or, with `--task`, a
     file of the paper's authors or of sb3-contrib.
     """
-    from ars.policies import notes_of, open_policy
+    from ars.policies import notes_of, open_any_policy
     from ars.progress import bar
     from ars.sessions import evaluate
 
-    opened = open_policy(policy, task)
+    opened = open_any_policy(policy, task)
     for note in notes_of(opened):
         print(f"Note: {note}", file=sys.stderr)
     with bar(quiet=json or not sys.stderr.isatty()) as shown:

@@ -37,7 +37,7 @@ def watch(
     it for 0.1 s with half its weight: left and right along x, up and down along y.
     """
     from ars.page.report import part_of
-    from ars.policies import open_policy
+    from ars.policies import open_any_policy
     from ars.progress import bar
     from ars.video.camera import check_opengl
     from ars.video.episode import task_of
@@ -45,7 +45,7 @@ def watch(
     from ars.video.viewer import has_display, show
 
     check_opengl()
-    opened = open_policy(policy, task)
+    opened = open_any_policy(policy, task)
     name = task_of(opened, task)
     files = {".gif": gif, ".mp4": mp4, ".webp": webp}
     paths = [_check_ending(file, ending) for ending, file in files.items() if file is not None]

@@ -5,15 +5,15 @@ bits for every division into aligned blocks of 2**q directions.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ars.mirror import Mirror
 from ars.moments import Moments, merge_tree, stack
+from ars.network import AnyPolicy
 from ars.noise import Key, Stream, direction
-from ars.policy import LinearPolicy
 from ars.searches import Params, Search
 from ars.tasks import Rollout, Task
 
@@ -25,7 +25,7 @@ Finished = Callable[[], None]  # called after each rollout, for a progress bar
 class Batch:
     """`size` directions with one rollout per sign; in an evaluation, `size` episodes of the policy itself."""
 
-    policy: LinearPolicy  # M, mu and sigma, the statistics frozen for this batch
+    policy: AnyPolicy  # M, mu and sigma, the statistics frozen for this batch
     search: Search | None = None  # makes the candidates; None in an evaluation
     params: Params = field(default_factory=dict)  # of the search
     size: int
@@ -47,13 +47,13 @@ class Batch:
         """(k, sign) of every rollout, or of directions start … stop − 1, in order."""
         return [(k, sign) for k in range(start, self.size if stop is None else stop) for sign in self.signs]
 
-    def candidate(self, k: int, sign: int) -> LinearPolicy:
+    def candidate(self, k: int, sign: int) -> AnyPolicy:
         """π_{j,k,±}.  # Alg. 2, line 5"""
         if self.search is None:
             return self.policy
-        p, n = self.policy.p, self.policy.n
-        delta = direction(self.seed, self.j, k, p, n, table_size=self.table_size, mirror=self.mirror)
-        return LinearPolicy(self.search.candidate(self.params, delta, sign), self.policy.mu, self.policy.sigma)
+        rows, columns = self.policy.M.shape
+        delta = direction(self.seed, self.j, k, rows, columns, table_size=self.table_size, mirror=self.mirror)
+        return replace(self.policy, M=self.search.candidate(self.params, delta, sign), task={})
 
     def describe(self, k: int) -> str:
         """The place of a rollout in the run, for messages."""

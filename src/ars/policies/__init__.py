@@ -10,6 +10,7 @@ from typing import Any
 from ars.errors import FileError, SettingError
 from ars.files import one_line, read_json
 from ars.interop.formats import foreign_format
+from ars.network import AnyPolicy, load_policy
 from ars.policy import LinearPolicy
 
 FOLDER = Path(__file__).parent
@@ -53,7 +54,13 @@ def open_policy(what: str | Path, task: str | None = None, *, statistics: str | 
     return LinearPolicy.load(path)
 
 
-def notes_of(policy: LinearPolicy) -> list[str]:
+def open_any_policy(what: str | Path, task: str | None = None) -> AnyPolicy:
+    """The same, or a network."""
+    path = policy_file(what)
+    return open_policy(what, task) if foreign_format(path) else load_policy(path)
+
+
+def notes_of(policy: AnyPolicy) -> list[str]:
     """How an imported policy differs from the original; empty for our own policies."""
     imported = policy.task.get("imported")
     notes = imported.get("notes") if isinstance(imported, dict) else None

@@ -23,11 +23,13 @@ TASKS = ("Swimmer-v1", "Hopper-v1", "HalfCheetah-v1", "Walker2d-v1")
 TIMESTEPS = 10**6
 EVERY = 20_000  # timesteps of training between evaluations
 EPISODES = 10  # of an evaluation
+RANDOM_FEATURES = 250  # of NG-rbf: between the 100 and 500 that its authors name without saying where
 MASTER = 1901  # draws the seeds
 
-# Kind → where its function is: learn(spec, evaluated) → Ending. NG goes here.
+# Kind → where its function is: learn(spec, evaluated) → Ending.
 LEARNERS = {
     "search": "ars.rivals.ours:learn",
+    "ng": "ars.rivals.ng_training:learn",
     "sb3": "ars.rivals.external:learn",
 }
 EXTERNAL = ("sb3",)  # kinds that need the extra `rivals`
@@ -64,6 +66,9 @@ RIVALS = {
         "cem", N=10, b=5, nu=10**-1.5, extra=1e-3, extra_least=1e-5, ranked=True,
     )),
     "cem-200": Rival("CEM, N = 200", "search", 2, _search("cem")),
+    "es-mlp": Rival("ES, 2 × 64", "search", 6, _search("es", N=40, hidden="64,64")),
+    "ng-lin": Rival("NG-lin", "ng", 4, lambda _: {"features": None}),
+    "ng-rbf": Rival("NG-rbf", "ng", 8, lambda _: {"features": RANDOM_FEATURES}),
     "ppo": Rival("PPO", "sb3", 20, _zoo("ppo")),
     "a2c": Rival("A2C", "sb3", 20, _zoo("a2c")),
     "trpo": Rival("TRPO", "sb3", 15, _zoo("trpo")),

@@ -18,7 +18,7 @@ from ars.rivals.running import seconds_of
 # What the paper's tables call a rival.
 MEASURED_AS = {
     "PPO": "ppo", "A2C": "a2c", "CEM": "cem", "TRPO": "trpo", "TRPO-nn": "trpo", "SAC": "sac", "DDPG": "ddpg",
-    "ES": "es", "NG-lin": "ng-lin", "NG-rbf": "ng-rbf",
+    "ES": "es-mlp", "NG-lin": "ng-lin", "NG-rbf": "ng-rbf",
 }  # fmt: skip
 CPU = (10, 60, 300, 1000)  # seconds
 QUOTED = {"SQL": "no maintained implementation: the published figures are quoted"}

@@ -1,8 +1,9 @@
-"""Evolution strategies as the paper's rival, with a linear policy.
+"""Evolution strategies as the paper's rival: with a linear policy or, by `--hidden 64,64`, with their network.
 
 T. Salimans, J. Ho, X. Chen, S. Sidor, I. Sutskever, "Evolution strategies as a scalable alternative to reinforcement
 learning" (2017): centred ranks over all 2N returns, g = Σ (rank₊ − rank₋) δ / (2N) without 1/nu, and Adam (Kingma and
-Ba 2015) on −g + l2 M. Their noise on actions and their clipping of normalised states at ±5 are left out.
+Ba 2015) on −g + l2 M. Their noise of 0.01 on actions in training is left out, so that an episode is a function of the
+candidate and its initial state; only networks clip normalised states at ±5.
 """
 
 import math

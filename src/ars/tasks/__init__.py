@@ -14,17 +14,42 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from ars.errors import TaskError
 from ars.moments import Moments
 from ars.noise import Key
-from ars.policy import LinearPolicy
 from ars.subset import ALL
 
 if TYPE_CHECKING:
     import gymnasium
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
     from ars.tasks.robots.find import AnyRobot
 
 # What the library takes as a task: its name, something that makes a Gymnasium environment (its class will do), or the
 # description of a robot.
 TaskLike: TypeAlias = "str | Callable[[], gymnasium.Env[Any, Any]] | AnyRobot"
+
+
+class Policy(Protocol):
+    """What tasks run: LinearPolicy, MLPPolicy, or any other of n observations and p actions."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def p(self) -> int: ...
+
+    def act(self, obs: "ArrayLike") -> "NDArray[np.float64]":
+        """π(x): (n,) → (p,)."""
+
+
+class LoopPolicy(Policy, Protocol):
+    """One that the compiled loop of robots can run, besides the linear: `function(parameters, x, a)` fills a, written
+    within Numba's subset like a term, and has the bits of `act`."""
+
+    @property
+    def function(self) -> Callable[..., None]: ...
+
+    @property
+    def parameters(self) -> "tuple[NDArray[np.float64], ...]": ...
 
 
 class Rollout(NamedTuple):
@@ -56,7 +81,7 @@ class Task(Protocol):
     def definition(self) -> dict[str, Any]:
         """The definition of the task as JSON, saved with runs and policies."""
 
-    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+    def rollout(self, policy: Policy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         """One episode of at most H steps; `gather`: whether to compute the states' moments."""
 
     def close(self) -> None: ...
@@ -71,7 +96,7 @@ def define(task: Task, **more: Any) -> dict[str, Any]:
 class Measure(NamedTuple):
     """What some tasks compute of a policy for the records; only with evaluations if it is dear."""
 
-    call: Callable[[LinearPolicy], dict[str, float]]
+    call: Callable[[Any], dict[str, float]]  # of a policy
     dear: bool
 
 

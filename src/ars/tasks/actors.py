@@ -14,17 +14,18 @@ from numpy.typing import NDArray
 
 from ars.moments import Moments
 from ars.policy import Actions, LinearPolicy
+from ars.tasks import Policy
 
 FloatArray = NDArray[np.float64]
 
 
 class PlainActor:
-    """LinearPolicy.act and Actions.apply, and the sums of Moments.from_sums."""
+    """The policy's own `act` and Actions.apply, and the sums of Moments.from_sums."""
 
     def __init__(self, actions: Actions, n: int, p: int) -> None:
         self._actions, self._n = actions, n
 
-    def begin(self, policy: LinearPolicy, x: FloatArray, *, gather: bool) -> None:
+    def begin(self, policy: Policy, x: FloatArray, *, gather: bool) -> None:
         self._policy, self._gather = policy, gather
         self._x_first, self._s1, self._s2 = x.copy(), np.zeros(self._n), np.zeros(self._n)
 
@@ -44,7 +45,7 @@ class PlainActor:
 
 
 class CompiledActor:
-    """The same with one compiled call per step, on arrays that are made once."""
+    """The same for linear policies with one compiled call per step, on arrays that are made once."""
 
     def __init__(self, actions: Actions, n: int, p: int) -> None:
         from ars.tasks.compiled_step import act

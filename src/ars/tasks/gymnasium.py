@@ -19,7 +19,7 @@ from ars.files import one_line
 from ars.noise import Key, environment_seed
 from ars.policy import Actions, LinearPolicy
 from ars.subset import ALL
-from ars.tasks import Rollout, define, locomotion, user_code
+from ars.tasks import Policy, Rollout, define, locomotion, user_code
 from ars.tasks.actors import CompiledActor, PlainActor, load
 from ars.tasks.axis_names import structure_groups
 from ars.tasks.observations import View, make_view
@@ -59,7 +59,8 @@ class GymnasiumTask:
             self._observe = _subset_observer(self._observe, whole, self._view.indices, self._x)
         self.n = len(self._x)
         self.actions, self.p = _actions(name, self._env.action_space, clip=not _clamps_itself(self._env))
-        self._actor: PlainActor | CompiledActor = PlainActor(self.actions, self.n, self.p)
+        self._plain = PlainActor(self.actions, self.n, self.p)  # for policies of any kind
+        self._actor: PlainActor | CompiledActor = self._plain
         self._plain_steps = plain_steps  # that are left
         self.time_limit = self._env.spec.max_episode_steps if self._env.spec else None
         self.H = self.time_limit or DEFAULT_H
@@ -82,12 +83,13 @@ class GymnasiumTask:
         more = robot | self._view.definition()
         return define(self, observation=observation, actions=self.actions.to_dict(), **more)
 
-    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+    def rollout(self, policy: Policy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         if (policy.p, policy.n) != (self.p, self.n):
             raise SettingError(f"This policy is {policy.p} × {policy.n} and {self.name} needs {self.p} × {self.n}.")
         if self._plain_steps <= 0 and isinstance(self._actor, PlainActor) and load():
             self._actor = CompiledActor(self.actions, self.n, self.p)
-        x, actor = self._x, self._actor
+        x = self._x
+        actor: Any = self._actor if isinstance(policy, LinearPolicy) else self._plain
         step, reward, finite = 0, 0.0, True
         try:
             obs, _ = self._env.reset(seed=environment_seed(key))

@@ -5,11 +5,12 @@
 
 from typing import Any
 
+from ars.errors import TaskError
 from ars.lqr.problem import Problem
 from ars.moments import Moments
 from ars.noise import Key, generator
 from ars.policy import Actions, LinearPolicy
-from ars.tasks import Rollout, define
+from ars.tasks import Policy, Rollout, define
 
 DEFAULT_H = 302
 
@@ -34,9 +35,10 @@ class LqrTask:
         actions, problem = Actions().to_dict(), self.problem.to_dict()
         return define(self, observation={"shape": [self.n]}, actions=actions, lqr=problem)
 
-    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+    def rollout(self, policy: Policy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         from ars.lqr import loops
 
+        policy = _linear(policy)
         if self._common_noise:
             key = key._replace(sign=0)
         noise = generator(key).standard_normal((H + 1, self.n))
@@ -47,9 +49,16 @@ class LqrTask:
         moments = Moments.from_sums(steps, noise[0], s1, s2) if gather else None
         return Rollout(reward, steps, moments, finite)
 
-    def measure(self, policy: LinearPolicy) -> dict[str, float]:
+    def measure(self, policy: Policy) -> dict[str, float]:
         """The exact relative cost of u = W x − c, over infinite time; infinite if W does not stabilise."""
+        policy = _linear(policy)
         return {"relative_cost": self.problem.relative_cost(policy.W, policy.c)}
 
     def close(self) -> None:
         pass
+
+
+def _linear(policy: Policy) -> LinearPolicy:
+    if not isinstance(policy, LinearPolicy):
+        raise TaskError("lqr is for linear policies, which its costs are computed of.")
+    return policy

@@ -10,7 +10,7 @@ import traceback
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from functools import cache, reduce
-from typing import Any
+from typing import Any, cast
 
 import mujoco
 import numpy as np
@@ -22,7 +22,7 @@ from ars.moments import Moments
 from ars.noise import Key, Stream, environment_seed, generator, scenario_key
 from ars.policy import Actions, LinearPolicy
 from ars.subset import ALL
-from ars.tasks import Rollout, define
+from ars.tasks import LoopPolicy, Policy, Rollout, define
 from ars.tasks.axis_names import robot_groups, written
 from ars.tasks.locomotion import Locomotion, describe, divergence_warnings
 from ars.tasks.robot_views import robot_view, terms_view
@@ -73,7 +73,9 @@ class MujocoTask:
         self._view = self._make_view(observe, mirror=mirror)
         self._views = _Views(**views(self._model, data))
         self._arrays = self._make_arrays()
+        self._compiled = compiled
         self._loop = loop.make_loop(self._parts, compiled=compiled)
+        self._loops = {loop.act_linear: self._loop}  # by the function of the policy
         self.n, self.p = len(self._arrays.index), int(self._model.nu)
         self.H, self.survival_bonus = robot.H, float(robot.survival_bonus)
         self.time_limit: int | None = robot.H
@@ -101,6 +103,7 @@ class MujocoTask:
             noise=np.zeros((0, 0)), bias=np.zeros(whole), push=np.zeros((0, 4)),
             pushed=self._data.xfrc_applied[self._named.root], warnings=self._data.warning.number,
             divergence=np.array(divergence_warnings(), dtype=np.int64), parts=np.zeros(len(parts.reward)),
+            rewards=np.zeros(0),
             frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=fresh,
             split=fresh and model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4,  # which mj_step2 does not have
             contact_forces=isinstance(robot, PaperRobot) and robot.task.needs_contact_forces,
@@ -148,7 +151,7 @@ class MujocoTask:
             push=np.array(pushes, dtype=np.float64).reshape(-1, 4),
         )  # fmt: skip
 
-    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+    def rollout(self, policy: Policy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         scenarios = self._robot.scenarios
         if scenarios is None:
             self.reset(key)
@@ -161,14 +164,14 @@ class MujocoTask:
         reward, steps = combined([one.reward for one in rollouts], self._over), sum(one.steps for one in rollouts)
         return Rollout(reward, steps, moments, all(one.finite for one in rollouts))
 
-    def episode(self, policy: LinearPolicy, *, H: int, shift: float, gather: bool) -> Rollout:
+    def episode(self, policy: Policy, *, H: int, shift: float, gather: bool) -> Rollout:
         """One episode from the current state and world."""
         s1, s2 = np.zeros(self.n), np.zeros(self.n)
         reward, steps, finite, self.stopped = self._run(policy, 0, min(H, self.H), shift, gather, s1, s2)
         moments = Moments.from_sums(steps, self._x_first, s1, s2) if gather else None
         return Rollout(reward, steps, moments, finite)
 
-    def steps(self, policy: LinearPolicy, *, H: int, shift: float = 0.0) -> Iterator[tuple[float, bool]]:
+    def steps(self, policy: Policy, *, H: int, shift: float = 0.0) -> Iterator[tuple[float, bool]]:
         """The same episode step by step, from the current state and world: (reward, finite) after each step, when
         MjData is the caller's to look at."""
         nothing = np.zeros(self.n)
@@ -180,15 +183,28 @@ class MujocoTask:
             if not done or not finite or self.stopped:
                 return
 
+    def trajectory(self, policy: LoopPolicy, key: Key, *, H: int) -> tuple[Rollout, FloatArray]:
+        """One episode, and the reward of each of its steps; a policy records states and actions itself."""
+        self.reset(key)
+        usual = self._arrays
+        self._arrays = usual._replace(rewards=np.zeros(min(H, self.H)))
+        try:
+            rollout = self.episode(policy, H=H, shift=0.0, gather=False)
+            return rollout, self._arrays.rewards[: rollout.steps]
+        finally:
+            self._arrays = usual
+
     def _run(
-        self, policy: LinearPolicy, first: int, H: int, shift: float, gather: bool, s1: FloatArray, s2: FloatArray
+        self, policy: Policy, first: int, H: int, shift: float, gather: bool, s1: FloatArray, s2: FloatArray
     ) -> tuple[float, int, bool, bool]:
         """Steps first … H − 1 of an episode: (reward, steps, finite, stopped); always with arguments of the same types,
         so that the loop is compiled once."""
-        return self._loop.episode(
-            self._model._address, self._data._address, self._views, self._arrays,
-            np.ascontiguousarray(policy.W.T), np.ascontiguousarray(policy.c), int(first), int(H), float(shift),
-            bool(gather), self._x, self._x_first, s1, s2,
+        function, parameters = _in_loop(policy)
+        if function not in self._loops:
+            self._loops[function] = loop.make_loop(self._parts, function, compiled=self._compiled)
+        return self._loops[function].episode(
+            self._model._address, self._data._address, self._views, self._arrays, parameters, int(first), int(H),
+            float(shift), bool(gather), self._x, self._x_first, s1, s2,
         )  # fmt: skip
 
     def reward_terms(self) -> dict[str, float]:
@@ -202,11 +218,11 @@ class MujocoTask:
         return found
 
     @property
-    def measure_episode(self) -> Callable[[LinearPolicy], dict[str, float]] | None:
+    def measure_episode(self) -> Callable[[Policy], dict[str, float]] | None:
         """What an episode of the policy earns by each term; the paper's robots have one term."""
         return None if isinstance(self._robot, PaperRobot) else self._measure_episode
 
-    def _measure_episode(self, policy: LinearPolicy) -> dict[str, float]:
+    def _measure_episode(self, policy: Policy) -> dict[str, float]:
         rollout = self.rollout(policy, MEASURED, H=self.H, shift=0.0, gather=False)
         return {**self.reward_terms(), "episode_steps": float(rollout.steps)}
 
@@ -220,6 +236,14 @@ class MujocoTask:
 
     def close(self) -> None:
         """Nothing to release: MjData frees itself."""
+
+
+def _in_loop(policy: Policy) -> tuple[Callable[..., None], tuple[FloatArray, ...]]:
+    """The function of a policy for the loop, and its parameters."""
+    if isinstance(policy, LinearPolicy):
+        return loop.act_linear, (np.ascontiguousarray(policy.W.T), np.ascontiguousarray(policy.c))
+    other = cast(LoopPolicy, policy)
+    return other.function, other.parameters
 
 
 @cache

@@ -15,8 +15,8 @@ import gymnasium
 import numpy as np
 
 from ars.errors import ArsError, SettingError, TaskError
+from ars.network import AnyPolicy
 from ars.noise import Key, Stream
-from ars.policy import LinearPolicy
 from ars.settings import LARGEST_SEED, whole_number
 from ars.tasks import Rollout, locomotion
 from ars.tasks.gymnasium import GymnasiumTask, make_env
@@ -89,7 +89,7 @@ Watcher = Callable[[Scene, Snapshot], None]
 
 
 def play(
-    policy: LinearPolicy,
+    policy: AnyPolicy,
     task: str | None,
     watch: Watcher,
     *,
@@ -127,7 +127,7 @@ def _sdl_driver(render_mode: str | None) -> Iterator[None]:
         os.environ.pop("SDL_VIDEODRIVER", None)
 
 
-def task_of(policy: LinearPolicy, task: str | None) -> str:
+def task_of(policy: AnyPolicy, task: str | None) -> str:
     """The task's name; the user's own code is imported only if the user names it (decision 0006)."""
     return confirmed(policy.task.get("name"), task, "This policy")
 

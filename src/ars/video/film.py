@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ars.errors import FileError, SettingError
 from ars.files import check_writable, safe_name, write_atomic
-from ars.policy import LinearPolicy
+from ars.network import AnyPolicy
 from ars.settings import finite_number
 from ars.tasks import Rollout
 from ars.video.camera import Camera, FilmError
@@ -51,7 +51,7 @@ class Trace:
 
 
 def film(
-    policy: LinearPolicy,
+    policy: AnyPolicy,
     task: str | None,
     writers: list[Writer],
     *,

@@ -4,8 +4,7 @@ import math
 from types import SimpleNamespace
 
 from ars.noise import Key, Stream
-from ars.policy import LinearPolicy
-from ars.tasks import Rollout
+from ars.tasks import Policy, Rollout
 from ars.tasks.locomotion import Locomotion
 from ars.tasks.mujoco_loop import MujocoTask
 from ars.tasks.robots.rewards import Forward
@@ -34,7 +33,7 @@ class WatchedRobot(MujocoTask):
         )  # fmt: skip
         self._watch = watch
 
-    def rollout(self, policy: LinearPolicy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
+    def rollout(self, policy: Policy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
         self.reset(key)
         snapshot = Snapshot(0, 0.0, 0.0, None, self.scene.contacts())
         self._watch(self.scene, snapshot)

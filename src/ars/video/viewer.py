@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ars.errors import ArsError
-from ars.policy import LinearPolicy
+from ars.network import AnyPolicy
 from ars.video.camera import FilmError, restyle
 from ars.video.episode import Scene, Snapshot, play
 from ars.video.film import check_seconds, speed_text, stride
@@ -44,7 +44,7 @@ def _display_answers() -> bool:
     return answers
 
 
-def show(policy: LinearPolicy, task: str | None, *, seconds: float | None, seed: int) -> list[float]:
+def show(policy: AnyPolicy, task: str | None, *, seconds: float | None, seed: int) -> list[float]:
     """Open the window, for `seconds` or until it is closed; returns the rewards of the episodes that ended in it."""
     if seconds is not None:
         check_seconds(seconds)

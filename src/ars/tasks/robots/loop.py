@@ -1,9 +1,9 @@
 """The loop of a robot, generated from its terms: compiled for training, and in plain Python as the oracle.
 
-The text names the terms' functions f0, f1, …; they are global constants of the compiled code. (As arguments they would
-have it compiled again at every start.) Numba keeps compiled code on disk under a name that has a digest of these
-functions and of all that they call, because it does not notice changes in them itself. All robots with the same terms
-share one loop: constants and sizes are arguments.
+The text names the terms' functions f0, f1, …, and that of the policy; they are global constants of the compiled code.
+(As arguments they would have it compiled again at every start.) Numba keeps compiled code on disk under a name that has
+a digest of these functions and of all that they call, because it does not notice changes in them itself. All robots
+with the same terms share one loop for each kind of policy: constants and sizes are arguments.
 """
 
 import ctypes
@@ -63,6 +63,7 @@ class Arrays(NamedTuple):
     warnings: Any  # counters of MjData
     divergence: Any  # their indices that count
     parts: Any  # the sum of each reward term
+    rewards: Any  # (steps,) that of each step, or (0,) if nobody asks
     frame_skip: int
     dt: float
     fresh: bool  # whether to bring kinematics up to date after each control step
@@ -100,16 +101,27 @@ def text(parts: Parts) -> str:
 TEMPLATE = (Path(__file__).parent / "loop_template.txt").read_text()
 
 
+def act_linear(parameters: Any, x: Any, a: Any) -> None:
+    """The linear policy: a_i = −c_i + Σ_j W_ij x_j, for parameters (W_columns, c), W_columns: (n, p)."""
+    W_columns, c = parameters
+    for i in range(len(a)):
+        a[i] = -c[i]
+    for j in range(len(x)):
+        for i in range(len(a)):
+            a[i] += W_columns[j, i] * x[j]
+
+
 class Loop(NamedTuple):
-    """episode(model, data, views, arrays, W_columns, c, first, H, shift, gather, x, x_first, s1, s2)."""
+    """episode(model, data, views, arrays, parameters, first, H, shift, gather, x, x_first, s1, s2)."""
 
     episode: Callable[..., tuple[float, int, bool, bool]]
     digest: str
 
 
-def make_loop(parts: Parts, *, compiled: bool = True) -> Loop:
-    """The loop of these terms, compiled at its first call or loaded from the disk; or as it is, in plain Python."""
-    return _make_loop(tuple(bound.function for bound in parts.all), text(parts), compiled)
+def make_loop(parts: Parts, policy: Callable[..., None] = act_linear, *, compiled: bool = True) -> Loop:
+    """The loop of these terms, compiled at its first call or loaded from the disk; or as it is, in plain Python.
+    `policy(parameters, x, a)` fills a, within Numba's subset like a term; parameters are a tuple of arrays."""
+    return _make_loop((*(bound.function for bound in parts.all), policy), text(parts), compiled)
 
 
 def is_ours(bound: Bound) -> bool:
@@ -134,14 +146,16 @@ def _compiling(episode: Any) -> Callable[..., tuple[float, int, bool, bool]]:
 
 @cache
 def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled: bool) -> Loop:
+    """`functions`: of the terms, and of the policy."""
     digest = hashlib.sha256("\n".join([source, numba.__version__, *map(fingerprint, functions)]).encode()).hexdigest()
     for name in re.findall(r"^def (\w+)", source, re.MULTILINE):  # linked code is found by name: no two may share one
         source = re.sub(rf"\b{name}\b", f"{name}_{digest[:16]}", source)
     name = f"<ars loop {digest[:16]}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # for Numba's messages
     scope: dict[str, Any] = {"np": np, "State": State, "__name__": generated.__name__}
+    names = [*(f"f{i}" for i in range(len(functions) - 1)), "policy"]
     if compiled:
-        scope |= {f"f{i}": compiled_function(f) for i, f in enumerate(functions)}
+        scope |= {name: compiled_function(f) for name, f in zip(names, functions, strict=True)}
         scope |= {
             **_LIBRARY,
             "compiled": lambda f: njit(nogil=True)(f),
@@ -149,7 +163,7 @@ def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled:
         }
     else:
         library = _plain_library()
-        scope |= {f"f{i}": _plain_function(f, library) for i, f in enumerate(functions)}
+        scope |= {name: _plain_function(f, library) for name, f in zip(names, functions, strict=True)}
         scope |= {**library, "compiled": lambda f: f, "cached": lambda f: f}
     exec(compile(source, name, "exec"), scope)
     episode = scope[f"episode_{digest[:16]}"]
