@@ -9,7 +9,7 @@ import copy
 import traceback
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any, cast
 
 import mujoco
@@ -246,7 +246,7 @@ def _in_loop(policy: Policy) -> tuple[Callable[..., None], tuple[FloatArray, ...
     return other.function, other.parameters
 
 
-@cache
+@lru_cache(maxsize=16)  # a program may make robots without end, and models with meshes are large
 def _shared_model(robot: Robot) -> Any:
     """One MjModel for all threads. In a model with one tree all constraints form one island, so island discovery, which
     costs 5 to 10%, is disabled without changing the bits. Mid-phase collision stays on: without it the order of
@@ -257,7 +257,7 @@ def _shared_model(robot: Robot) -> Any:
     return model
 
 
-@cache
+@lru_cache(maxsize=16)
 def _try_own_terms(robot: Robot, name: str) -> None:
     """Two steps of a user's terms in plain Python, where an index beyond an array is an error; compiled code would read
     what lies there. Ours are within their arrays when they are bound."""
