@@ -213,13 +213,40 @@ def test_unknown_settings_are_named() -> None:
 
 
 def test_presets_without_a_table_are_the_winners_of_their_trials() -> None:
-    """D6: the paper prints no V1, V1-t and BRS; docs/presets.md says how ours were chosen, and the file shows it."""
+    """D6: the paper prints no V1, V1-t and BRS; docs/presets.md says how ours were chosen, and the file shows it. No
+    trial of Walker2d's V1-t has the only N that the paper's mean allows."""
     trials = Path(__file__).parents[1] / "results" / "presets" / "trials.csv"
     chosen = preset_trials.choose(preset_trials.read(trials))
-    for variant in ("V1", "V1-t", "BRS"):
+    cells = {(variant, robot) for variant in ("V1", "V1-t", "BRS") for robot in presets.PRESETS[variant]}
+    assert cells - chosen.keys() == {("V1-t", "Swimmer"), ("V1-t", "Walker2d")}  # Swimmer's V1-t is its V1
+    for variant, robot in cells & chosen.keys():
+        assert chosen[variant, robot][0] == presets.PRESETS[variant][robot], (variant, robot)
+
+
+def test_the_papers_means_limit_the_directions_of_trials() -> None:
+    """20 N divides the sum of three seeds: 3 · 166 133 is 498 399, and 498 400 = 623 · 20 · 40."""
+    limits = {
+        ("Walker2d", "V1-t"): [40], ("Hopper", "V1"): [8, 16], ("Ant", "V1"): [20, 40], ("Ant", "V1-t"): [20, 40, 80],
+        ("HalfCheetah", "V1"): [4, 8, 16, 32], ("Humanoid", "V1"): [90, 230, 270, 310, 350],
+    }  # fmt: skip
+    assert {cell: preset_trials.allowed(*cell) for cell in limits} == limits
+    for (robot, variant), N in limits.items():
+        assert {point.N for point in preset_trials.candidates(robot, variant)} <= set(N)
+    for variant in ("V2", "V2-t"):  # the printed ones agree
         for robot, point in presets.PRESETS[variant].items():
-            winner = chosen.get((variant, robot)) or chosen["V1", robot]  # Swimmer's V1-t is its V1
-            assert winner[0] == point, (variant, robot)
+            assert point.N in preset_trials.allowed(robot, variant) or point.N not in presets.GRIDS[robot][2]
+
+
+def test_trials_to_the_threshold_are_ranked_by_episodes() -> None:
+    scores = {0.01: (400.0, 900.0), 0.02: (300.0, 100.0), 0.025: (300.0, 200.0)}
+    done = {
+        preset_trials.Trial("Swimmer", "V1", alpha, 0.03, 1, 1, seed): preset_trials.Score(best, episodes + seed)
+        for alpha, (best, episodes) in scores.items()
+        for seed in (1, 2)
+    }
+    assert preset_trials.choose(done)["V1", "Swimmer"] == (presets.Preset(0.02, 0.03, 1, 1), (300.0, 101.5))
+    never = {trial: preset_trials.Score(score.best) for trial, score in done.items()}
+    assert preset_trials.choose(never)["V1", "Swimmer"][0].alpha == 0.01
 
 
 def test_other_tasks_have_the_suggested_search(monkeypatch: pytest.MonkeyPatch) -> None:

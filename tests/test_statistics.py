@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ars.statistics import (
-    bootstrap_interval,
     first_reach,
-    interquartile_mean,
     mean_of_all,
     median_interval,
     percentile,
@@ -65,19 +63,6 @@ def test_r_max_by_hand() -> None:
 
 def test_r_max_is_the_maximum_of_the_mean_and_not_the_mean_of_maxima() -> None:
     assert r_max([[10, 0], [0, 10]], [[1, 2], [1, 2]], 2) == 5.0
-
-
-def test_interquartile_mean_by_hand() -> None:
-    assert interquartile_mean([100, 1, 2, 3, 4, 5, 6, -50]) == 3.5  # the middle four: 2, 3, 4, 5
-
-
-def test_bootstrap_interval_is_repeatable_and_holds_the_estimate() -> None:
-    scores = np.random.default_rng(1).normal(10, 2, 40)
-    low, high = bootstrap_interval(scores)
-    assert (low, high) == bootstrap_interval(scores)
-    assert low < interquartile_mean(scores) < high
-    assert high - low == pytest.approx(2 * 1.96 * 2 / np.sqrt(40), rel=0.5)  # near a mean's, for normal scores
-    assert bootstrap_interval([3.0, 3.0]) == (3.0, 3.0)
 
 
 def test_performance_profile_by_hand() -> None:

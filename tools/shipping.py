@@ -1,7 +1,7 @@
 """Choose the trained policies that come with the package: the best of each task by its run's evaluations.
 
     python -m tools.shipping runs/paper
-    python -m tools.shipping Quadruped-v1 results/robots/policy-seed0.npz "python -m tools.quadruped"
+    python -m tools.shipping Quadruped-v1 results/robots/Quadruped-v1/policy-seed0.npz "python -m tools.quadruped"
 
 The second adds one policy of another robot, with the command that made it.
 The choice uses only evaluations during training, so that it does not depend on the new episodes that README.md reports.

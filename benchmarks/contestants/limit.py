@@ -98,9 +98,6 @@ def record(task: MujocoTask, batch: Batch, k: int, sign: int) -> Replay:
     state = np.empty((1, mujoco.mj_stateSize(model, PHYSICS)))
     mujoco.mj_getState(model, data, state[0], PHYSICS)
     warmstart = data.qacc_warmstart.copy()[None]
-    controls, unused = np.empty((steps, task.p)), np.empty(task.n)
-    for step in range(steps):
-        task._run(policy, step, step + 1, batch.shift, False, unused, unused)
-        controls[step] = data.ctrl
+    controls = np.array([data.ctrl.copy() for _ in task.steps(policy, H=batch.H)])
     assert np.array_equal(data.qpos, last_qpos), "the recording differs from the episode"
     return Replay(state, warmstart, np.repeat(controls, frame_skip, axis=0)[None], steps, last_qpos)

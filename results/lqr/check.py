@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ars.experiments.lqr.statistics import Result, first, index_at, percentile, stabilising
+from ars.experiments.lqr.statistics import Result, first, index_at, stabilising
+from ars.statistics import percentile
 
 NOMINAL = ("nominal-6", "nominal-302")
 LSPI = ("lspi-v1", "lspi-v2", "lspi-v1-undiscounted", "lspi-v2-undiscounted")
@@ -64,6 +65,7 @@ def main() -> int:
     at_least("ars-v1", 50_000, 0.90)
     at_least("ars-v1", 100_000, 0.99)
     at_most("ars-v1", 100_000, 0.10)
+    at_most("ars-v1-16", 1_000_000, 0.03)
     if "ars-v1-decaying" in results:
         at_most("ars-v1-decaying", 200_000, 0.06)
         at_most("ars-v1-decaying", 1_000_000, 0.04)

@@ -62,12 +62,14 @@ def frame(ax: Axes, title: str, threshold: float) -> None:
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
 
 
-def add_legend(ax: Axes) -> None:
-    """A legend, or a message if the axes are empty."""
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, fontsize=7, loc="best")
-    else:
+def add_legend(ax: Axes, *, below: bool = False) -> None:
+    """A legend, or a message if the axes are empty; `below` the axes where it would cover curves."""
+    if not ax.get_legend_handles_labels()[1]:
         leave_empty(ax, f"{ax.get_title()}: no runs yet")
+    elif below:
+        ax.legend(frameon=False, fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, columnspacing=1)
+    else:
+        ax.legend(frameon=False, fontsize=7, loc="best")
 
 
 def leave_empty(ax: Axes, why: str) -> None:

@@ -84,6 +84,15 @@ def whole_number(name: str, value: Any, least: int, most: float | None = None) -
     return int(value)
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is an int or a float, infinite ones too."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def is_finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(value)
+
+
 def _is_bool(value: Any) -> bool:
     """Python's or NumPy's, without importing NumPy."""
     return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")

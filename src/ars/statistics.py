@@ -1,7 +1,7 @@
 """Statistics over runs, as pure functions of arrays. Rows are seeds; "never reached" is infinity and stays so.
 
 Those of the paper (thresholds, percentiles over seeds, R-max of appendix A.1) and those of current practice
-(interquartile mean with bootstrap intervals, performance profiles, probability of improvement: Agarwal et al. 2021).
+(intervals of rates and medians, performance profiles, probability of improvement: Agarwal et al. 2021).
 """
 
 from collections.abc import Sequence
@@ -65,30 +65,7 @@ def r_max(rewards: ArrayLike, timesteps: ArrayLike, budget: float) -> float | No
     if not spent.any():
         return None
     h = int(np.argmax(spent))  # h-bar, the first such i
-    return float(mean[: h + 1].max())  # eq. (A.1)
-
-
-def interquartile_mean(scores: ArrayLike) -> float:
-    """The mean of the middle half."""
-    from scipy.stats import trim_mean
-
-    return float(trim_mean(np.asarray(scores, dtype=float), 0.25))
-
-
-def bootstrap_interval(
-    scores: ArrayLike, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile bootstrap of the interquartile mean over seeds, repeatable by the seed of its resampling."""
-    from scipy.stats import bootstrap, trim_mean
-
-    scores = np.asarray(scores, dtype=float)
-    if scores.size < 2 or np.ptp(scores) == 0:  # nothing to resample
-        return float(scores[0]), float(scores[0])
-    result = bootstrap(
-        (scores,), lambda x, axis: trim_mean(x, 0.25, axis=axis), confidence_level=confidence, n_resamples=resamples,
-        method="percentile", rng=np.random.default_rng(seed), vectorized=True,
-    )  # fmt: skip
-    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+    return float(mean[: h + 1].max())  # eq. (6)
 
 
 def performance_profile(scores: ArrayLike, levels: ArrayLike) -> FloatArray:

@@ -67,7 +67,8 @@ def test_files(full: Path) -> None:
 def test_csv(full: Path) -> None:
     rows = read_csv(full)
     assert list(rows[0]) == ["method", "trial", "timesteps", "relative_cost"]
-    assert {row["method"] for row in rows} == {method.name for method in methods(Problem.paper())}
+    too_large = {"ars-v1-16"}  # for this budget: its first iteration has 9664 timesteps
+    assert {row["method"] for row in rows} == {method.name for method in methods(Problem.paper())} - too_large
     assert {int(row["trial"]) for row in rows} == set(range(BLOCK + 2))
     costs = [float(row["relative_cost"]) for row in rows]
     assert not np.isnan(costs).any()
@@ -202,7 +203,7 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
 def test_another_instance_with_extensions(tmp_path: Path) -> None:
     problem = Problem.random(2, 1, 1.05, seed=1)
     result = compare(problem, out=tmp_path, trials=2, budget=5000, with_extensions=True)
-    assert [r.extension for r in result.results] == [False] * 8 + [True] * len(extensions(problem))
+    assert [r.extension for r in result.results] == [False] * len(methods(problem)) + [True] * len(extensions(problem))
     assert (tmp_path / "relative_cost-extensions.png").exists()
     assert result.table == (tmp_path / "table.md").read_text()
     assert result.table.count("(extension)") == 2 * len(extensions(problem))
@@ -212,7 +213,7 @@ def test_another_instance_with_extensions(tmp_path: Path) -> None:
 def test_a_budget_too_small_for_some_methods(tmp_path: Path) -> None:
     result = compare(out=tmp_path, trials=1, budget=100)
     assert {r.name: len(r.timesteps) for r in result.results}["ars-v1"] == 0
-    assert "| ARS V1 | never | never | – | – |" in result.table
+    assert "| ARS V1, N = 4 | never | never | – | – |" in result.table
 
 
 def test_checkpoints_are_what_a_method_can_spend() -> None:

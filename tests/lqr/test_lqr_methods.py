@@ -248,6 +248,11 @@ def test_ars_v1(paper: Problem) -> None:
     assert median[1] <= 0.10
 
 
+def test_more_directions_level_off_lower(paper: Problem) -> None:
+    few, many = (run(paper, name, [1_000_000], trials=10)[1][0] for name in ("ars-v1", "ars-v1-16"))
+    assert many < few
+
+
 def test_ars_v1_with_decaying_alpha(paper: Problem) -> None:
     share, median = run(paper, "ars-v1-decaying", [50_000, 200_000], trials=20)
     assert share[0] >= 0.90

@@ -3,6 +3,8 @@ until they are drawn, so `make check-results` runs them."""
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,13 @@ def test_what_is_drawn_from_the_runs_is_what_is_committed(name: str, tmp_path: P
 
 def words(svg: Path) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]+)", svg.read_text())
+
+
+def test_lqr_shows_what_its_page_says() -> None:
+    """The page quotes the output of the script."""
+    done = subprocess.run([sys.executable, RESULTS / "lqr" / "check.py"], capture_output=True, text=True, check=True)
+    page = (RESULTS / "lqr" / "README.md").read_text()
+    assert [line for line in done.stdout.splitlines() if line not in page] == []
 
 
 def test_runs_have_the_names_of_their_settings() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ars.curves import Curve
-from ars.paper import figure3, figure4, table1, table2, table3, table4, table5, table6, table7
+from ars.paper import figure1, figure3, figure4, table1, table2, table3, table4, table5, table6, table7
 from ars.paper.artefact import Shown, Table
 from curve_maker import curve
 
@@ -114,16 +114,31 @@ def test_tables_6_and_7_by_hand() -> None:
     ]  # 10, 20 and 30 minutes, and never
     seeds = (*SEEDS, 1)
     six, seven = (module.table(shown(curves, "Humanoid-v1", seeds=seeds)) for module in (table6, table7))
-    assert list(six.rows[-1][-2:]) == ["20 min", "≤ 0.3 h"]
-    assert list(seven.rows[-1][-4:]) == ["10", "10", "20", "30"]
+    each = "each: 10 min, 20 min, 30 min, > 40 min", "≤ 0.2 h, ≤ 0.3 h, ≤ 0.5 h, ≤ 0.7 h so far"
+    assert list(six.rows[-1][-2:]) == list(each)
+    assert list(seven.rows[-1][-4:]) == ["–"] * 4  # percentiles of four runs would be these runs
     done = "Seed 1: finished, 40 iterations, 2400 episodes, 2.40e5 training timesteps in 40 minutes"
     assert any(note.startswith(done) and "(100 a second)" in note for note in six.notes)
     assert six.rows[-1][0] == seven.rows[-1][0] == "ours, V2, 4 of 4 seeds"
     assert table6.table(shown([], "Humanoid-v1", seeds=seeds)).rows[-1] == ["ours, V2", "–", "–", "–", "–"]
     assert len(table7.table(shown([], "Humanoid-v1", seeds=seeds)).rows[-1]) == len(seven.columns)
-    under_way = [curves[0], *(curve([0.0], task="Humanoid-v1", variant="V2", seed=s, every=2400) for s in SEEDS[1:])]
-    assert table6.table(shown(under_way, "Humanoid-v1", seeds=SEEDS)).rows[-1][-2:] == ["> 40 min", "≤ 0.7 h so far"]
-    assert table7.table(shown(under_way, "Humanoid-v1", seeds=SEEDS)).rows[-1][-4:] == ["10", "10", "> 40", "> 40"]
+
+
+def test_tables_6_and_7_of_many_seeds() -> None:
+    curves = [
+        curve([6000.0 if i == last else 0.0 for i in range(1, 9)], task="Humanoid-v1", variant="V2", seed=s, every=600)
+        for s, last in enumerate((1, 2, 3, 4, 5, 9, 9, 9))
+    ]  # 10 to 50 minutes, and thrice never
+    six, seven = (module.table(shown(curves, "Humanoid-v1", seeds=range(8))) for module in (table6, table7))
+    assert list(six.rows[-1][-2:]) == ["40 min", "≤ 0.7 h"]
+    assert list(seven.rows[-1][-4:]) == ["10", "20", "40", "> 80"]
+
+
+def test_the_growth_of_sigma_R() -> None:
+    long, short = curve([0.0] * 31), curve([0.0] * 2, seed=759)  # sigma_R goes from 1 to 2
+    rows = [list(row) for row in figure1.growth([long, short]).rows]
+    assert rows[0] == ["Hopper-v1", "237", "310", "1.0", "2.0", "1.9", "2.0"]
+    assert rows[1] == ["Hopper-v1", "759", "20", "1.2", "–", "–", "1.4"]
 
 
 def test_figure_3_in_numbers() -> None:
@@ -135,7 +150,10 @@ def test_figure_3_in_numbers() -> None:
     assert cell(table, "Hopper-v1", "success") == "75% [41%, 93%]"
     assert cell(table, "Hopper-v1", "the paper's") == "70%"
     assert cell(table, "Hopper-v1", "episodes, 75th") == "160"
-    assert cell(table, "Hopper-v1", "IQM").startswith("1.00 [")
+    assert cell(table, "Hopper-v1", "episodes, 50th") == "160 [160, never]"
+    few = figure3.numbers(shown(curves[:7], seeds=range(10), caps={"Hopper-v1": 160}))  # percentiles would be runs
+    assert cell(few, "Hopper-v1", "success") == "6 of 7 [49%, 97%]"
+    assert [cell(few, "Hopper-v1", f"episodes, {p}th") for p in (10, 25, 50, 75)] == ["–"] * 4
 
 
 def test_improvement_and_sensitivity() -> None:
@@ -145,6 +163,8 @@ def test_improvement_and_sensitivity() -> None:
     assert cell(table, "Hopper-v1", "V2-t > BRS") == "0.83 (3·3)"
     table = table1.improvement(shown(curves, caps={"Hopper-v1": 320}))  # they are under way
     assert cell(table, "Hopper-v1", "V2-t > BRS") == "–"
+    few = hopper([1], [2], [8], variant="BRS", eval_episodes=10)  # a best evaluation of few rollouts is more lucky
+    assert cell(table1.improvement(shown([*curves[:3], *few], caps=caps)), "Hopper-v1", "V2-t > BRS") == "–"
     table = figure4.numbers({"Hopper-v1": [curve([3200]), curve([1], alpha=0.5)]}, {"Hopper-v1": 10}, caps)
     assert list(table.rows[0]) == ["Hopper-v1", "2", "2 of 10", "1 of 2 (50%)"]
 

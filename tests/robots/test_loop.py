@@ -66,13 +66,11 @@ def test_single_steps_are_the_same_episode() -> None:
     policy = random_policy(task, 1)
     whole = task.rollout(policy, KEY, H=50, shift=0.0, gather=False)
     task.reset(KEY)
-    zeros, reward = np.zeros(task.n), 0.0
-    for step in range(whole.steps):
-        one, done, finite, stopped = task._run(policy, step, step + 1, 0.0, False, zeros, zeros)
-        reward += one
-        assert (done, finite) == (1, True)
-    assert reward == pytest.approx(whole.reward, rel=1e-12)
-    assert stopped == (whole.steps < 50)
+    rewards, finite = zip(*task.steps(policy, H=50), strict=True)
+    assert len(rewards) == whole.steps
+    assert all(finite)
+    assert sum(rewards) == pytest.approx(whole.reward, rel=1e-12)
+    assert task.stopped == (whole.steps < 50)
 
 
 def test_the_reward_is_the_sum_of_its_terms() -> None:

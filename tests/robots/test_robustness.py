@@ -13,6 +13,7 @@ from ars.errors import ArsError, FileError, TaskError
 from ars.experiments import robustness
 from ars.experiments.robot_check import check_robot
 from ars.experiments.robustness import measure_robustness, summary
+from ars.files import write_json
 from ars.page.robustness import read_robustness
 from ars.policy import LinearPolicy
 from ars.robots import Alive, Forward, Height, JointPositions, Keyframe, Observe, PositionTargets, Robot, Torque
@@ -83,7 +84,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "robustness.json"
     assert read_robustness(path) is None
     result = measure_robustness(policy(), LEG, workers=1)
-    robustness.write(result, path)
+    write_json(path, result)
     shown = read_robustness(path)
     assert shown
     assert shown["maps"] == [{**part, "ys": [float(y) for y in part["ys"]]} for part in result["maps"]]

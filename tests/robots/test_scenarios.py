@@ -137,6 +137,18 @@ def test_terrain() -> None:
     heights = task._model.hfield_data * 0.2
     assert 0.04 < heights.max() <= 0.05
     assert heights.min() < 0.01
+    task.enter(Scenario())
+    assert not task._model.hfield_data.any()
+
+
+def test_terrain_is_of_its_own_height_field() -> None:
+    fields = """<asset><hfield name="hill" nrow="5" ncol="5" size="5 5 0.4 0.1"/>
+                <hfield name="ground" nrow="20" ncol="20" size="5 5 0.2 0.1"/></asset><worldbody>"""
+    xml = XML.replace("<worldbody>", fields, 1).replace('type="plane" size="50 5 1"', 'type="hfield" hfield="ground"')
+    task = MujocoTask(replace(LEG, model=xml), "a:<b>", changes=True)
+    task.enter(Scenario(terrain=("ground", np.full(400, 0.1))))
+    assert not task._model.hfield_data[:25].any()
+    np.testing.assert_allclose(task._model.hfield_data[25:], 0.5)
 
 
 @pytest.mark.parametrize(
@@ -191,8 +203,3 @@ def test_an_evaluation_is_one_scenario_each() -> None:
     evaluated = task.rollout(policy, KEY._replace(stream=Stream.TEST), H=50, shift=0.0, gather=False)
     trained = task.rollout(policy, KEY, H=50, shift=0.0, gather=False)
     assert evaluated.steps <= 50 < trained.steps
-
-
-def test_the_model_is_found_by_every_kind_of_lookup() -> None:
-    mj = mujoco.MjModel.from_xml_string(XML)
-    assert Model(mj, None, 0.02).root == 1

@@ -37,7 +37,6 @@ from ars.robots import (
 from ars.tasks.robots.sine import turn
 from ars.tasks.robots.state import views
 from ars.tasks.robots.terms import Model
-from own_robots import XML
 
 FREE = """
 <mujoco>
@@ -224,7 +223,3 @@ def test_position_targets(bench: Bench) -> None:
 def test_a_mistake_is_one_sentence(term: Any, words: str, bench: Bench) -> None:
     with pytest.raises(TaskError, match=words):
         term.bind(bench.model)
-
-
-def test_the_model_of_the_tests_has_what_they_need() -> None:
-    assert Bench(XML).observe(Gyro("imu")).shape == (3,)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from ars.cli import main
-from ars.errors import SettingError
-from ars.tasks.user_code import LONGEST_NAME, confirmed, task_flag
+from ars.errors import SettingError, TaskError
+from ars.tasks.user_code import LONGEST_NAME, confirmed, importable, task_flag
 
 MODULE = 'my env; $(touch x) `y`\'s & "z"'  # Python imports a file of this name, and a shell would run parts of it
 NAME = f"{MODULE}:make"
@@ -24,6 +24,16 @@ Path("imported").touch()
 def make(**more):
     return gymnasium.make("CartPole-v1", **more)
 """
+
+
+def test_a_file_is_named_as_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert importable("dog.py:DOG") == importable("./dog.py:DOG") == importable(f"{tmp_path}/dog.py:DOG") == "dog:DOG"
+    assert importable("robots/dog.py:DOG.Small") == "robots.dog:DOG.Small"
+    assert importable("robots.dog:DOG") == "robots.dog:DOG"
+    assert importable("Hopper-v1") == "Hopper-v1"
+    with pytest.raises(TaskError, match="is not below the current folder"):
+        importable("../dog.py:DOG")
 
 
 class Command:

@@ -5,6 +5,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from tools.pages import refresh
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -16,6 +18,12 @@ def test_tables_are_put_between_their_marks(tmp_path: Path) -> None:
     for _ in range(2):  # the second time nothing changes
         subprocess.run([sys.executable, "-m", "tools.pages", tmp_path, page], cwd=ROOT, check=True, timeout=60)
         assert page.read_text() == "Before\n<!-- table9 -->\n| a |\n|--:|\n| 2 |\n<!-- end -->\nafter <!-- end -->\n"
+
+
+def test_coverage_is_one_line_of_the_index(tmp_path: Path) -> None:
+    (tmp_path / "index.md").write_text("# Index\n\nCoverage: 1 of 2 runs.\n\nMore.\n")
+    text = "a\n<!-- coverage -->\nCoverage: 0 of 2 runs.\n<!-- end -->\nb\n"
+    assert refresh(text, tmp_path) == "a\n<!-- coverage -->\nCoverage: 1 of 2 runs.\n<!-- end -->\nb\n"
 
 
 def test_the_wheel_holds_the_package_alone() -> None:

@@ -15,7 +15,7 @@ def test_what_counts_as_a_walk() -> None:
 
 def test_the_table() -> None:
     worlds = {name: {"survived": i, "conditions": 506} for i, name in enumerate(("plain", "rough"), 200)}
-    text = "\n".join(table([GOOD, {**GOOD, "seed": 1, "speed": 0.2}], {**GOOD, "robustness": worlds}))
+    text = "\n".join(table("Quadruped-v1", [GOOD, {**GOOD, "seed": 1, "speed": 0.2}], {**GOOD, "robustness": worlds}))
     assert "1 of 2 seeds walk" in text
     assert "| 1 | 10 | 1 | 9 of 10 | 0.20 | 2.0% | 1.0% | no |" in text
     assert "201 of 506 worlds of `ars robustness`, before 200" in text

@@ -49,6 +49,9 @@ def reproduce(
 ) -> int:
     """Reproduce a table or figure of the paper: table1 … table7, figure1 … figure5, or all.
 
+    Beyond the paper: ablation (one augmentation at a time), caps (failed seeds go on to 1000 iterations), selection (a
+    point chosen on three seeds, measured on fresh ones).
+
     It prints what the missing runs cost on this machine, runs them, and draws the available results next to the
     published values. Runs that are in the results already are not repeated; a new --out with a new --runs starts anew.
     """

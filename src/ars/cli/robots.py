@@ -43,8 +43,8 @@ def robustness(
     as for `ars watch`. The page has maps of survival and speed. In a run folder the result is kept as robustness.json,
     and `ars report` shows it too.
     """
-    from ars.experiments.robustness import measure_robustness, summary, write
-    from ars.files import check_writable
+    from ars.experiments.robustness import measure_robustness, summary
+    from ars.files import check_writable, write_json
     from ars.page.robustness import FILE, write_robustness_page
     from ars.policies import open_policy
     from ars.progress import bar
@@ -58,7 +58,7 @@ def robustness(
             opened, name, seed=seed, workers=how_many(workers), finished=lambda share: shown.at("Trying worlds", share)
         )
     if Path(policy).is_dir():
-        write(result, Path(policy) / FILE)
+        write_json(Path(policy) / FILE, result)
     write_robustness_page(name, result, out)
     if json:
         print_json(result)
@@ -83,9 +83,9 @@ def check(name: str, /, *, json: Json = False) -> int:
     from ars.errors import TaskError
     from ars.experiments.robot_check import check_robot
     from ars.tasks.robots.find import find_robot
+    from ars.tasks.user_code import importable
 
-    module, _, attribute = name.rpartition(":")
-    name = f"{module.removesuffix('.py').replace('/', '.')}:{attribute}" if module.endswith(".py") else name
+    name = importable(name)
     found = find_robot(name)
     if found is None:
         raise TaskError(f"{name} is not a robot: name one as FILE.py:NAME, or see `ars tasks`.")

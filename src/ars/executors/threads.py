@@ -1,20 +1,25 @@
 """Threads with one task object each, for tasks whose rollouts release the GIL."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from queue import SimpleQueue
+from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from ars.executors.batch import Batch, Finished, Rollouts, assemble, nothing, run_one
 from ars.noise import forget_tables
-from ars.tasks import Rollout, Task
+from ars.tasks import Task
+
+T = TypeVar("T", bound=Task)
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 
-class ThreadExecutor:
-    """Threads take rollouts one by one, which balances short and long episodes."""
+class TaskThreads(Generic[T]):
+    """Threads that each call a function with a task that no other thread uses meanwhile."""
 
-    def __init__(self, factory: Callable[[], Task], workers: int) -> None:
-        self._idle: SimpleQueue[Task] = SimpleQueue()
+    def __init__(self, factory: Callable[[], T], workers: int) -> None:
+        self._idle: SimpleQueue[T] = SimpleQueue()
         with ExitStack() as on_failure:
             for _ in range(workers):
                 self._idle.put(task := factory())
@@ -22,13 +27,34 @@ class ThreadExecutor:
             self._tasks = on_failure.pop_all()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ars")
 
+    def submit(self, function: Callable[Concatenate[T, P], Result], *more: P.args, **named: P.kwargs) -> Future[Result]:
+        return self._pool.submit(self._call, lambda task: function(task, *more, **named))
+
+    def _call(self, function: Callable[[T], Result]) -> Result:
+        task = self._idle.get()
+        try:
+            return function(task)
+        finally:
+            self._idle.put(task)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._tasks.close()
+
+
+class ThreadExecutor:
+    """Threads take rollouts one by one, which balances short and long episodes."""
+
+    def __init__(self, factory: Callable[[], Task], workers: int) -> None:
+        self._threads = TaskThreads(factory, workers)
+
     def run(self, batch: Batch, finished: Finished = nothing) -> Rollouts:
         return self.run_block(batch, 0, batch.size, finished)
 
     def run_block(self, batch: Batch, start: int, stop: int, finished: Finished = nothing) -> Rollouts:
         """Directions start … stop − 1."""
         units = batch.units(start, stop)
-        futures = [self._pool.submit(self._run, batch, k, sign) for k, sign in units]
+        futures = [self._threads.submit(run_one, batch, k, sign) for k, sign in units]
         rollouts = []
         try:
             for future in futures:
@@ -40,14 +66,6 @@ class ThreadExecutor:
                 future.cancel()
             raise
 
-    def _run(self, batch: Batch, k: int, sign: int) -> Rollout:
-        task = self._idle.get()
-        try:
-            return run_one(task, batch, k, sign)
-        finally:
-            self._idle.put(task)
-
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
-        self._tasks.close()
+        self._threads.close()
         forget_tables()

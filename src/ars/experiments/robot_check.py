@@ -8,7 +8,9 @@ import numpy as np
 
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
+from ars.tasks.robots.actions import action_limit
 from ars.tasks.robots.find import AnyRobot
+from ars.tasks.robots.rewards import force_limits
 
 EPISODES = 20  # of random policies
 NOISE = 0.3  # nu sqrt(n), as presets.suggested has it for the first iteration
@@ -65,22 +67,18 @@ def check_robot(robot: AnyRobot, name: str) -> Checked:
 
 
 def _play(task: Any, policies: list[LinearPolicy]) -> Play:
-    steps, limited, forces = [], [], []
+    steps: list[int] = []
+    limited: list[float] = []
+    forces: list[float] = []
     terms: dict[str, float] = {}
-    limit = np.where(task._model.actuator_forcelimited, np.abs(task._model.actuator_forcerange).max(axis=1), np.inf)
-    bound = task._parts.action.constants[0] if task._parts.action.memory else np.inf
+    limit, bound = force_limits(task._model), action_limit(task._parts.action)
     for k, policy in enumerate(policies):
         task.reset(Key(0, Stream.TEST, 0, k))
-        done, stopped, finite = 0, False, True
-        s1, s2 = np.zeros(task.n), np.zeros(task.n)
-        while done < task.H and not stopped and finite:
-            _, ran, finite, stopped = task._run(policy, done, done + 1, 0.0, False, s1, s2)
-            done += ran
+        before = len(forces)
+        for _ in task.steps(policy, H=task.H):
             limited.append(float(np.mean(np.abs(task._arrays.action) >= bound)))
             forces.append(float(np.mean(np.abs(task._data.actuator_force) >= limit)))
-            if not ran:
-                break
-        steps.append(done)
+        steps.append(len(forces) - before)
         for name, value in task.reward_terms().items():
             terms[name] = terms.get(name, 0.0) + value
     seconds = sum(steps) * task._arrays.dt or 1.0

@@ -5,20 +5,17 @@ robot has the model's perfect sensors, and neither have its worlds: actions arri
 observations have noise of a tenth of their standard deviation in training.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import chain
-from pathlib import Path
-from queue import SimpleQueue
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from ars.errors import SettingError, TaskError
-from ars.files import write_atomic
+from ars.executors.threads import TaskThreads
 from ars.noise import Key, Stream, environment_seed, generator
 from ars.policy import LinearPolicy
 from ars.settings import LARGEST_SEED, whole_number
@@ -89,37 +86,27 @@ def measure_robustness(
     if robot is None:
         raise TaskError(f"{name} is not a robot of MuJoCo: ars can change friction, mass and delay only of those.")
     robot = without_scenarios(robot)
-    tasks = [MujocoTask(robot, name, observe=policy.observe, changes=True) for _ in range(workers)]
-    one = tasks[0]
-    if (policy.p, policy.n) != (one.p, one.n):
-        raise SettingError(f"This policy is {policy.p} × {policy.n} and {name} needs {one.p} × {one.n}.")
-    model, root = one._model, one._named.root
-    gravity = float(np.linalg.norm(model.opt.gravity)) or 9.81  # Swimmer floats
-    grid = maps(float(model.body_mass.sum()), float(model.body_mass[root]), gravity, one.H * one._arrays.dt)
-    idle: SimpleQueue[MujocoTask] = SimpleQueue()
-    for made in tasks:
-        idle.put(made)
-
-    def run(scenario: Scenario, k: int) -> tuple[float, float]:
-        mine = idle.get()
-        try:
-            return _episode(mine, policy, replace(scenario, noise=_noise(policy, mine, seed, k)), seed)
-        finally:
-            idle.put(mine)
-
-    total, done = sum(each.size for each in grid), 0
-    results = []
-    with ThreadPoolExecutor(workers, thread_name_prefix="ars") as pool:
-        for each in grid:
-            worlds = [each.world(x, y) for y in each.ys for x in each.xs]
-            outcomes = []
-            for outcome in pool.map(run, worlds, range(done, done + len(worlds))):
-                outcomes.append(outcome)
-                done += 1
-                finished(done / total)
-            results.append(_map_result(each, outcomes))
+    threads = TaskThreads(lambda: MujocoTask(robot, name, observe=policy.observe, changes=True), workers)
+    with closing(threads):
+        grid = threads.submit(_grid, policy, name).result()
+        worlds = [each.world(x, y) for each in grid for y in each.ys for x in each.xs]
+        futures = [threads.submit(_episode, policy, world, seed, k) for k, world in enumerate(worlds)]
+        outcomes = []
+        for future in futures:
+            outcomes.append(future.result())
+            finished(len(outcomes) / len(worlds))
+    left = iter(outcomes)
+    results = [_map_result(each, list(islice(left, each.size))) for each in grid]
     survived = sum(share == 1.0 for part in results for row in part["survived"] for share in row)
-    return {"format": 1, "task": name, "seed": seed, "conditions": total, "survived": survived, "maps": results}
+    return {"format": 1, "task": name, "seed": seed, "conditions": len(worlds), "survived": survived, "maps": results}
+
+
+def _grid(task: Any, policy: LinearPolicy, name: str) -> list[Map]:
+    if (policy.p, policy.n) != (task.p, task.n):
+        raise SettingError(f"This policy is {policy.p} × {policy.n} and {name} needs {task.p} × {task.n}.")
+    model, root = task._model, task._named.root
+    gravity = float(np.linalg.norm(model.opt.gravity)) or 9.81  # Swimmer floats
+    return maps(float(model.body_mass.sum()), float(model.body_mass[root]), gravity, task.H * task._arrays.dt)
 
 
 def _noise(policy: LinearPolicy, task: Any, seed: int, k: int) -> Any:
@@ -134,9 +121,9 @@ def without_scenarios(robot: AnyRobot) -> AnyRobot:
     return replace(robot, scenarios=None) if isinstance(robot, Robot) else robot
 
 
-def _episode(task: Any, policy: LinearPolicy, scenario: Scenario, seed: int) -> tuple[float, float]:
-    """(share of the episode survived, mean speed along x)."""
-    task.enter(scenario)
+def _episode(task: Any, policy: LinearPolicy, world: Scenario, seed: int, k: int) -> tuple[float, float]:
+    """The k-th world: (share of the episode survived, mean speed along x)."""
+    task.enter(replace(world, noise=_noise(policy, task, seed, k)))
     start = np.random.SeedSequence(environment_seed(Key(seed, Stream.TEST, 0, 0)))
     task.begin(np.random.Generator(np.random.PCG64(start)))
     x = task.position()
@@ -155,10 +142,6 @@ def _map_result(each: Map, outcomes: list[tuple[float, float]]) -> dict[str, Any
         "title": each.title, "x": each.x, "xs": list(each.xs), "y": each.y, "ys": list(each.ys),
         "survived": np.round(table[..., 0], 4).tolist(), "speed": np.round(table[..., 1], 4).tolist(),
     }  # fmt: skip
-
-
-def write(result: dict[str, Any], path: Path) -> None:
-    write_atomic(path, (json.dumps(result, allow_nan=False) + "\n").encode())
 
 
 def summary(result: dict[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The paper's tables and figures: one file each, and one line here.
 
 A file has the title, the published values, the runs that are needed and how they are drawn, as an Artefact
-(ars/paper/artefact.py). Results beyond the paper can have the same form.
+(ars/paper/artefact.py). Results beyond the paper have the same form, and come last.
 """
 
 from importlib import import_module
@@ -24,6 +24,9 @@ ARTEFACTS = {
     "figure3": "ars.paper.figure3",
     "figure4": "ars.paper.figure4",
     "figure5": "ars.paper.figure5",
+    "ablation": "ars.paper.ablation",
+    "caps": "ars.paper.caps",
+    "selection": "ars.paper.selection",
 }
 
 

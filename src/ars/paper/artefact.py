@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from ars import statistics as st
 from ars.curves import Curve, fullest
 from ars.experiments.run_specs import RunSpec, choose_curves, run_spec
@@ -17,6 +19,7 @@ ROBOTS = tuple(THRESHOLDS)
 MANY = draw_seeds(100)  # the seeds of figure 3, and all but one of tables 6 and 7
 MAIN_VARIANTS = {"Swimmer": "V1", "Humanoid": "V2"}  # captions of table 4 and figure 4; V2-t for the rest
 PERCENTILES = (10, 25, 50, 75)  # of table 7
+ENOUGH = 8  # runs for percentiles; of fewer each is shown
 NOTHING = "–"  # no run yet
 
 
@@ -43,8 +46,9 @@ class Shown:
 
 @dataclass(frozen=True)
 class Artefact:
-    """A table or figure. `runs(tasks, seeds)` are the runs that it needs, most important first; `draw` returns the
-    contents of its files by their paths in the results folder, empty if there is nothing to draw."""
+    """A table or figure. `runs(tasks, seeds)` are the runs that it needs, most important first, and `then` those that
+    depend on the outcome of others; `draw` returns the contents of its files by their paths in the results folder,
+    empty if there is nothing to draw."""
 
     title: str
     robots: tuple[str, ...]
@@ -53,6 +57,9 @@ class Artefact:
     seeds: tuple[int, ...] = PAPER_SEEDS
     many: bool = False  # whether the user may request only the first few of its seeds
     files: tuple[str, ...] = ()  # the main files for the index, if they are not named after it
+    then: Callable[[Sequence[str], Sequence[int], Sequence[Curve]], list[RunSpec]] | None = None
+    beyond: bool = False  # whether the paper does not have it
+    whole: bool = False  # whether it shows runs beyond the caps of the others
 
 
 @dataclass(frozen=True)
@@ -115,6 +122,25 @@ def threshold_cell(
     each = f": {', '.join(map(show, reached))}" if reached else ""
     parts = [f"{len(reached)} of {known}{each}"] if known else []
     return "; ".join(parts + ([f"{len(curves) - known} under way"] if known < len(curves) else []))
+
+
+def success_cell(spent: Sequence[float]) -> str:
+    """The share of runs that arrived with Wilson's interval; as a count if there are few."""
+    low, high = st.success_interval(spent)
+    share = f"{st.success_rate(spent):.0%}" if len(spent) >= ENOUGH else f"{np.isfinite(spent).sum()} of {len(spent)}"
+    return f"{share} [{low:.0%}, {high:.0%}]"
+
+
+def episodes_cell(episodes: float) -> str:
+    return "never" if math.isinf(episodes) else f"{episodes:.0f}"
+
+
+def median_cell(spent: Sequence[float]) -> str:
+    """The median with its interval by order statistics, unless there are too few runs."""
+    if len(spent) < ENOUGH:
+        return NOTHING
+    low, high = st.median_interval(spent)
+    return f"{episodes_cell(float(st.percentile(spent, 50)))} [{episodes_cell(low)}, {episodes_cell(high)}]"
 
 
 def few_seeds(curves: Sequence[Curve], wanted: int) -> str:

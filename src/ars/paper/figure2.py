@@ -33,7 +33,7 @@ def plot(groups: Mapping[str, Mapping[str, Sequence[Curve]]]) -> "Figure":
         low, high = ax.get_ylim()  # BRS may fall far before it diverges, which would squeeze the other curves
         best = max((c.best for curves in of_variants.values() for c in curves), default=0.0)
         ax.set_ylim(max(low, -threshold / 3), min(high, 1.2 * max(best, threshold)))
-        plotting.add_legend(ax)
+        plotting.add_legend(ax, below=True)
     return figure
 
 

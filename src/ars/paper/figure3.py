@@ -10,7 +10,20 @@ import numpy as np
 from ars import statistics as st
 from ars.curves import Curve
 from ars.experiments.run_specs import RunSpec, choose_curves, to_threshold
-from ars.paper.artefact import MANY, NOTHING, PERCENTILES, ROBOTS, Artefact, Shown, Table, pick
+from ars.paper.artefact import (
+    ENOUGH,
+    MANY,
+    NOTHING,
+    PERCENTILES,
+    ROBOTS,
+    Artefact,
+    Shown,
+    Table,
+    episodes_cell,
+    median_cell,
+    pick,
+    success_cell,
+)
 from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, paper_robot
 
 if TYPE_CHECKING:
@@ -22,7 +35,6 @@ PUBLISHED = {"Swimmer": 0.7, "Hopper": 0.7, "HalfCheetah": 0.7, "Walker2d": 0.2,
 BANDS = ((0, 100, 0.10), (10, 90, 0.16), (25, 75, 0.28))  # percentiles and opacity, widest first
 BLUE = "#0072b2"
 POINTS = 200  # per curve
-ENOUGH = 8  # runs for meaningful percentiles; fewer are drawn one by one
 
 
 def variant_of(task: str) -> str:
@@ -62,7 +74,7 @@ def plot(
         rate = f"{st.success_rate(spent):.0%}" if len(curves) >= ENOUGH else np.isfinite(spent).sum()
         count = f"{len(curves)} of {wanted[task]} {what}" if len(curves) < wanted[task] else f"{len(curves)} {what}"
         ax.set_title(f"{task} ({variants[task]})\n{count}, {rate} reach {threshold:g}")
-        plotting.add_legend(ax)
+        plotting.add_legend(ax, below=True)
     without = ", ".join(task for task in done if task not in shown)
     if not shown:
         plotting.leave_empty(axes[0], f"{without}: no finished runs yet")
@@ -112,7 +124,7 @@ def plot_profiles(groups: Mapping[str, Sequence[Curve]], caps: Mapping[str, int]
 
 
 def numbers(shown: Shown) -> Table:
-    """Success rates next to the paper's, and statistics of current practice."""
+    """Success rates next to the paper's, and episodes by percentile."""
     rows = []
     for task in shown.tasks:
         robot, cap = paper_robot(task), shown.caps[task]
@@ -122,26 +134,22 @@ def numbers(shown: Shown) -> Table:
         under_way = f", {len(group) - len(done)} under way" if len(group) > len(done) else ""
         count, published = f"{len(done)} of {len(shown.seeds)}{under_way}", f"{PUBLISHED[robot]:.0%}"
         if not done:
-            rows.append([task, variant, count, NOTHING, published, *[NOTHING] * 5])
+            rows.append([task, variant, count, NOTHING, published, *[NOTHING] * 4])
             continue
         spent = [c.reach(threshold) for c in done]
-        scores = [min(c.best / threshold, 1.0) for c in done]
-        low, high = st.bootstrap_interval(scores)
-        episodes = ["never" if math.isinf(x) else f"{x:.0f}" for x in st.percentile(spent, PERCENTILES)]
-        iqm = f"{st.interquartile_mean(scores):.2f} [{low:.2f}, {high:.2f}]"
-        least, most = st.success_interval(spent)
-        success = f"{st.success_rate(spent):.0%} [{least:.0%}, {most:.0%}]"
-        rows.append([task, variant, count, success, published, *episodes, iqm])
+        episodes = [episodes_cell(float(x)) for x in st.percentile(spent, PERCENTILES)]
+        episodes[PERCENTILES.index(50)] = median_cell(spent)
+        few = len(done) < ENOUGH
+        rows.append([task, variant, count, success_cell(spent), published, *([NOTHING] * 4 if few else episodes)])
     note = (
         "Seeds that reached the threshold or spent the cap of episodes; as long as some are under way the rate is too "
-        "high, for those that arrive end sooner. In brackets Wilson's 95% interval. 10 rollouts an evaluation, whose "
+        "high, for those that arrive end sooner. In brackets 95% intervals: Wilson's for the rate, order statistics "
+        f"for the median. Of fewer than {ENOUGH} seeds there are no percentiles. 10 rollouts an evaluation, whose "
         "mean crosses a threshold a little earlier than one of 100, unless a run with 100 is there. Without a list "
         "of one's own, seeds are drawn from [0, 10000), none of them used for tuning. The paper says in words that "
-        "it succeeds 70% of the time, on Walker2d 20%. Percentiles are values that a seed had. Last column: "
-        "interquartile mean of best reward / threshold with its 95% bootstrap interval; runs end at the threshold, "
-        "so it is at most 1, and 1 as soon as three in four arrive."
+        "it succeeds 70% of the time, on Walker2d 20%. Percentiles are values that a seed had."
     )
-    columns = ["task", "variant", "seeds", "success", "the paper's", *(f"episodes, {p}th" for p in PERCENTILES), "IQM"]
+    columns = ["task", "variant", "seeds", "success", "the paper's", *(f"episodes, {p}th" for p in PERCENTILES)]
     return Table("Figure 3 in numbers: many seeds", columns, rows, (note,))
 
 

@@ -19,7 +19,7 @@ from ars.experiments.sweep import rollouts
 from ars.files import make_folder, write_atomic
 from ars.paper import ARTEFACTS, figure5, load_artefact
 from ars.paper.artefact import MANY, ROBOTS, Shown
-from ars.presets import paper_robot
+from ars.presets import paper_robot, robot_of
 from ars.settings import whole_number
 from ars.timing import duration
 
@@ -77,7 +77,10 @@ class Request:
         return self._runs(name, chosen(name, self.tasks), narrowed or self.seeds or artefact.seeds)
 
     def _runs(self, name: str, tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
-        specs = load_artefact(name).runs(tasks, seeds)
+        artefact = load_artefact(name)
+        specs = artefact.runs(tasks, seeds)
+        if artefact.then:
+            specs = [*specs, *artefact.then(tasks, seeds, self.curves())]
         return [replace(spec, until=None) for spec in specs] if self.to_cap else specs
 
     def shown(self, name: str, version: str) -> Shown:
@@ -85,7 +88,8 @@ class Request:
         artefact = load_artefact(name)
         tasks, seeds = [f"{robot}-{version}" for robot in artefact.robots], self.seeds or artefact.seeds
         caps = {task: CAPS[paper_robot(task)] for task in tasks}
-        return Shown(self.curves(), tasks, seeds, caps, self._runs(name, tasks, seeds), self.out)
+        curves = self.curves() if artefact.whole else [up_to_cap(curve) for curve in self.curves()]
+        return Shown(curves, tasks, seeds, caps, self._runs(name, tasks, seeds), self.out)
 
     def suffix(self, version: str) -> str:
         """For the names of files that differ from the paper's version of the artefact."""
@@ -103,6 +107,12 @@ class Request:
 
     def needs_lqr(self) -> bool:
         return "figure5" in self.names and not figure5.is_there(self.out)
+
+
+def up_to_cap(curve: Curve) -> Curve:
+    """The curve as if its run had ended at our cap: another command may have continued it."""
+    robot = robot_of(curve.task)
+    return curve.up_to(CAPS[robot]) if robot else curve
 
 
 def names(target: str) -> list[str]:
@@ -177,6 +187,9 @@ def run_missing(
         say("figure5 is left out, because ars lqr has no --minutes: run ars reproduce figure5.")
     elif needs_lqr:
         compare(request.out)
+    if minutes is None and set(request.to_do()) - set(seconds):  # what depends on the outcome of these runs
+        more = run_missing(request, cores=cores, runs=runs, run=run, compare=compare, say=say, warn=warn)
+        ended += [outcome for outcome in more if outcome.spec not in seconds]
     return ended
 
 
@@ -204,12 +217,31 @@ def draw(request: Request, name: str) -> list[Path]:
     return [request.out / file for file in artefact.files] if written and artefact.files else written
 
 
+def coverage(out: Path) -> str:
+    """One line: how many runs of those behind the paper's tables and figures are complete. BRS is not among them."""
+    request = Request([name for name in ARTEFACTS if not load_artefact(name).beyond], out)
+    specs = [spec for name in request.names for spec in request.specs(name) if spec.config.label != "BRS"]
+    left = {spec.identity for spec in missing(specs, request.curves())}
+    runs = {spec.identity: paper_robot(spec.task) for spec in specs}
+    counts = []
+    for robot in ROBOTS:
+        of_robot = [identity for identity, task in runs.items() if task == robot]
+        counts.append(f"{robot} {sum(identity not in left for identity in of_robot)} of {len(of_robot)}")
+    done = len(runs) - len(left)
+    return (
+        f"Coverage: {done} of the {len(runs)} runs behind the paper's tables and figures are complete "
+        f"({done / len(runs):.0%}), within our caps of episodes: {', '.join(counts)}."
+    )
+
+
 def write_index(out: Path) -> Path:
-    """index.md: every artefact with its command, files and number of complete runs; versions and machines."""
+    """index.md: coverage; every artefact with its command, files and number of complete runs; versions and machines."""
     request = Request(list(ARTEFACTS), out)
     curves = request.curves()
     lines = [
         "# Index of results",
+        "",
+        coverage(out),
         "",
         "Written by `ars reproduce`. With `--draw`, a command draws again from the files in `runs/` alone.",
         "",

@@ -90,7 +90,7 @@ def table(shown: Shown) -> Table:
 
 def improvement(shown: Shown) -> Table:
     """Whether each augmentation helps: the probability that the best evaluation of a run exceeds that of another, both
-    at the end of their cap."""
+    at the end of their cap. Only runs evaluated by equally many rollouts are compared."""
     rows = []
     for task in shown.tasks:
         row = [task]
@@ -102,7 +102,7 @@ def improvement(shown: Shown) -> Table:
             )
             if better == worse:
                 row.append("the same")
-            elif not x or not y:
+            elif not x or not y or len({curve.eval_episodes for curve in (*x, *y)}) > 1:
                 row.append(NOTHING)
             else:
                 probability = st.probability_of_improvement([c.best for c in x], [c.best for c in y])
@@ -111,7 +111,8 @@ def improvement(shown: Shown) -> Table:
     note = (
         "P(best evaluation of the first > that of the second), ties counting half; in brackets the runs compared. "
         "With three runs each, 0.5 ± 0.25 says nothing. A best evaluation of 10 rollouts is a little more lucky than "
-        "one of 100: table 1 says which column has which."
+        "one of 100, so columns of table 1 that differ in this are not compared. Each variant has hyperparameters of "
+        "its own; the ablation at fixed ones is in ablation.md."
     )
     return Table("Probability of improvement", ["task", *(f"{a} > {b}" for a, b in PAIRS)], rows, (note,))
 

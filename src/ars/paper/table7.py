@@ -1,6 +1,6 @@
 """Table 7: minutes to 6000 on Humanoid, by percentile over seeds. Its published values are those of table 6."""
 
-from ars.paper.artefact import NOTHING, PERCENTILES, Artefact, Shown, Table
+from ars.paper.artefact import ENOUGH, NOTHING, PERCENTILES, Artefact, Shown, Table
 from ars.paper.table6 import PUBLISHED, SEEDS, humanoids, minutes, notes, our_name, runs
 
 
@@ -11,8 +11,10 @@ def table(shown: Shown) -> Table:
         for m in PUBLISHED
         if m.algorithm != "ES"
     ]
-    if group:
+    if len(group) >= ENOUGH:
         rows.append([*our_name(group, shown), *(f"{more}{time:.0f}" for more, time in minutes(group, PERCENTILES))])
+    elif group:
+        rows.append([*our_name(group, shown), *[NOTHING] * len(PERCENTILES)])
     else:
         rows.append(["ours, V2", *[NOTHING] * (2 + len(PERCENTILES))])
     columns = ["algorithm", "machine", "CPUs", *(f"{percent}th" for percent in PERCENTILES)]

@@ -8,9 +8,7 @@ policy is still W = 0 and does not depend on it. As everywhere, the bits depend 
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ars.errors import DivergedError, TaskError
+from ars.executors.threads import TaskThreads
 from ars.noise import Key, Stream, generator
 from ars.rivals import ng
 from ars.rivals.curve import Point
@@ -54,51 +53,43 @@ class Learner(NamedTuple):
 
 
 class Robots:
-    """A robot for each of several threads; episodes come in the order of k."""
+    """Threads with a robot each; episodes come in the order of k."""
 
     def __init__(self, name: str, workers: int) -> None:
         if find_robot(name) is None:
             raise TaskError(f"{name} does not hand out trajectories: NG needs one of the robots (`ars tasks`).")
-        self._idle: SimpleQueue[MujocoTask] = SimpleQueue()
-        for _ in range(workers):
-            made = make(name)
-            assert isinstance(made, MujocoTask)
-            self._idle.put(made)
+        made = _robot(name)
         self.n, self.p, self.H = made.n, made.p, made.H
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="ars")
-        self.close = self._pool.shutdown
+        self._threads = TaskThreads(lambda: _robot(name), workers)
+        self.close = self._threads.close
 
     def train(self, learner: Learner, seed: int, j: int, ks: range) -> list[Episode]:
         """Episodes k of iteration j with stochastic actions."""
 
-        def one(k: int) -> Episode:
+        def one(task: MujocoTask, k: int) -> Episode:
             xi = generator(Key(seed, Stream.ACTION, j, k)).standard_normal((self.H, self.p))
-            return self._play(GaussianPolicy(learner.theta, learner.features, xi), Key(seed, Stream.TRAINING, j, k))
+            policy = GaussianPolicy(learner.theta, learner.features, xi)
+            rollout, rewards = task.trajectory(policy, Key(seed, Stream.TRAINING, j, k), H=self.H)
+            T = rollout.steps
+            return Episode(policy.states[:T].copy(), policy.actions[:T].copy(), rewards, task.stopped, rollout.finite)
 
-        return list(self._pool.map(one, ks))
+        return [future.result() for future in [self._threads.submit(one, k) for k in ks]]
 
     def test(self, learner: Learner, seed: int, episodes: int, H: int) -> list[float]:
         """Rewards of the mean actions, NaN where not finite: the episodes of `ars evaluate` with this seed."""
 
-        def one(k: int) -> float:
+        def one(task: MujocoTask, k: int) -> float:
             policy = GaussianPolicy(learner.theta, learner.features, np.zeros((0, self.p)))
-            task = self._idle.get()
-            try:
-                rollout = task.rollout(policy, Key(seed, Stream.TEST, 0, k), H=H, shift=0.0, gather=False)
-            finally:
-                self._idle.put(task)
+            rollout = task.rollout(policy, Key(seed, Stream.TEST, 0, k), H=H, shift=0.0, gather=False)
             return rollout.reward if rollout.finite else math.nan
 
-        return list(self._pool.map(one, range(episodes)))
+        return [future.result() for future in [self._threads.submit(one, k) for k in range(episodes)]]
 
-    def _play(self, policy: GaussianPolicy, key: Key) -> Episode:
-        task = self._idle.get()
-        try:
-            rollout, rewards = task.trajectory(policy, key, H=self.H)
-            T, ended = rollout.steps, task.stopped
-        finally:
-            self._idle.put(task)
-        return Episode(policy.states[:T].copy(), policy.actions[:T].copy(), rewards, ended, rollout.finite)
+
+def _robot(name: str) -> MujocoTask:
+    task = make(name)
+    assert isinstance(task, MujocoTask)
+    return task
 
 
 def train_ng(

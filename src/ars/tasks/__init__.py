@@ -163,10 +163,10 @@ def make(
         from ars.tasks.mujoco_loop import MujocoTask
 
         return MujocoTask(robot, name, observe=observe, mirror=mirror, over=over, compiled=compiled)
-    if over != "mean":
-        raise TaskError(f"over = {over} is for robots with scenarios, and {name} has none.")
     from ars.tasks.gymnasium import GymnasiumTask
+    from ars.tasks.robots.scenarios import check_over
 
+    check_over(over, None, name)
     _check_known(name)
     plain = {} if compiled else {"plain_steps": math.inf}
     return GymnasiumTask(name, own, observe=observe, mirror=mirror, **plain)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ars.errors import TaskError
 from ars.files import one_line
-from ars.settings import shown
+from ars.settings import is_finite, is_number, shown
 
 INFINITY = float("inf")
 PROGRESS = ("qpos", "xpos", "subtree_com", "mass_center")  # whose x a robot moves along
@@ -287,10 +287,6 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-
-
 def check(task: Locomotion, model: Any) -> None:
     """TaskError with a sentence if a field of the description has no meaning for its model."""
 
@@ -301,17 +297,17 @@ def check(task: Locomotion, model: Any) -> None:
         if not _is_whole(getattr(task, name)) or getattr(task, name) < 1:
             refuse(name, "a whole number above 0")
     for name in ("forward_weight", "survival_bonus", "ctrl_weight", "contact_weight"):
-        if not _is_number(getattr(task, name)) or math.isinf(getattr(task, name)):
+        if not is_finite(getattr(task, name)):
             refuse(name, "a finite number")
     for name in ("contact_clip", "contact_most", "state_most"):
-        if not _is_number(getattr(task, name)) or getattr(task, name) <= 0:
+        if not is_number(getattr(task, name)) or getattr(task, name) <= 0:
             refuse(name, "a number above 0")
     for name in ("qpos_noise", "qvel_noise"):
-        if not _is_number(getattr(task, name)) or not 0 <= getattr(task, name) < math.inf:
+        if not is_number(getattr(task, name)) or not 0 <= getattr(task, name) < math.inf:
             refuse(name, "a number of at least 0")
     for name in ("z_range", "angle_range"):
         value = getattr(task, name)
-        if not (isinstance(value, tuple | list) and len(value) == 2 and all(map(_is_number, value))):
+        if not (isinstance(value, tuple | list) and len(value) == 2 and all(map(is_number, value))):
             refuse(name, "a pair of numbers")
         if not value[0] < value[1]:
             refuse(name, "a range: its first number must be below its second")
@@ -328,7 +324,7 @@ def check(task: Locomotion, model: Any) -> None:
     for part in task.observation:
         if not isinstance(part, Slice):
             raise TaskError(f"{task.name}: {shown(part)} in its observation is not a Slice.")
-        if not _is_number(part.clip) or part.clip <= 0:
+        if not is_number(part.clip) or part.clip <= 0:
             raise TaskError(f"{task.name}: clip = {shown(part.clip)} of {part.field} is not a number above 0.")
 
 

@@ -8,7 +8,7 @@ have the same bits as those of tasks/gymnasium.py: sums run in the same order, a
 import copy
 import traceback
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, reduce
 from typing import Any, cast
 
@@ -24,10 +24,10 @@ from ars.policy import Actions, LinearPolicy
 from ars.subset import ALL
 from ars.tasks import LoopPolicy, Policy, Rollout, define
 from ars.tasks.axis_names import robot_groups, written
-from ars.tasks.locomotion import PROGRESS, Locomotion, describe, divergence_warnings
+from ars.tasks.locomotion import Locomotion, describe, divergence_warnings
 from ars.tasks.robot_views import robot_view, terms_view
 from ars.tasks.robots import loop
-from ars.tasks.robots.paper import PaperRobot, paper_robot, position
+from ars.tasks.robots.paper import PaperRobot, paper_robot, position, progress_numbers
 from ars.tasks.robots.robot import Robot, bind, describe_robot
 from ars.tasks.robots.scenarios import Scenario, World, check_over, combined
 from ars.tasks.robots.state import VIEWS, State, views
@@ -57,7 +57,7 @@ class MujocoTask:
         """`changes`: whether scenarios will change the model, which then is not shared."""
         self.name, self._over = name, over
         self._robot = robot = _as_robot(task)
-        check_over(over, robot)
+        check_over(over, robot.scenarios, name)
         changes = changes or robot.scenarios is not None
         self._model = copy.copy(_shared_model(robot)) if changes else _shared_model(robot)
         self._data = data = mujoco.MjData(self._model)
@@ -182,6 +182,18 @@ class MujocoTask:
         finally:
             self._arrays = usual
 
+    def steps(self, policy: Policy, *, H: int, shift: float = 0.0) -> Iterator[tuple[float, bool]]:
+        """The same episode step by step, from the current state and world: (reward, finite) after each step, when
+        MjData is the caller's to look at."""
+        nothing = np.zeros(self.n)
+        self.stopped = False
+        for step in range(min(H, self.H)):
+            reward, done, finite, self.stopped = self._run(policy, step, step + 1, shift, False, nothing, nothing)
+            if done:
+                yield reward, finite
+            if not done or not finite or self.stopped:
+                return
+
     def _run(
         self, policy: Policy, first: int, H: int, shift: float, gather: bool, s1: FloatArray, s2: FloatArray
     ) -> tuple[float, int, bool, bool]:
@@ -219,9 +231,7 @@ class MujocoTask:
         if isinstance(self._robot, PaperRobot):
             state = State(**self._views._asdict(), action=self._arrays.action, last_action=self._arrays.last_action,
                           t=0.0, step=0, dt=self._arrays.dt)  # fmt: skip
-            kind = PROGRESS.index(self._robot.task.progress)
-            mass = self._model.body_mass
-            return position(state, np.array([float(kind), float(mass.sum()), *mass]))
+            return position(state, np.array(progress_numbers(self._robot.task, self._model)))
         return float(self._data.xpos[self._named.root, 0])
 
     def close(self) -> None:

@@ -25,6 +25,7 @@ WANTED = "a name, a gymnasium.Env class, or a function without arguments that re
 
 def load(name: str) -> Any:
     """The attribute, or None if the module does not have it (it may have registered a Gymnasium id)."""
+    name = importable(name)
     if needs_object(name):
         raise TaskError(f"{name} cannot be imported: only its program can train or evaluate it, with the object.")
     module_name, _, attribute = name.rpartition(":")
@@ -40,6 +41,18 @@ def load(name: str) -> Any:
             raise
         reason = f"{type(error).__name__}: {one_line(error)}"
         raise TaskError(f"Cannot import {module_name!r} of {name}: {reason}") from error
+
+
+def importable(name: str) -> str:
+    """FILE.py:NAME, as people type it, as `module:NAME`; any other name as it is."""
+    file, _, attribute = name.rpartition(":")
+    if not file.endswith(".py"):
+        return name
+    try:
+        path = (Path.cwd() / file).resolve().relative_to(Path.cwd().resolve()).with_suffix("")
+    except ValueError as error:
+        raise TaskError(f"{shown(file)} is not below the current folder: change to the folder of the file.") from error
+    return f"{'.'.join(path.parts)}:{attribute}"
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -69,7 +82,7 @@ def name_of(task: Any) -> str:
     from ars.tasks.robots import find
 
     if isinstance(task, str):
-        return task
+        return importable(task)
     if isinstance(task, find.AnyRobot):
         return find.name_of(task)
     _check_factory(task)

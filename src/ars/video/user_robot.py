@@ -3,8 +3,6 @@
 import math
 from types import SimpleNamespace
 
-import numpy as np
-
 from ars.noise import Key, Stream
 from ars.tasks import Policy, Rollout
 from ars.tasks.locomotion import Locomotion
@@ -39,17 +37,10 @@ class WatchedRobot(MujocoTask):
         self.reset(key)
         snapshot = Snapshot(0, 0.0, 0.0, None, self.scene.contacts())
         self._watch(self.scene, snapshot)
-        stopped, finite = False, True
-        while not stopped and finite and snapshot.step < min(H, self.H):
-            x, step = self.position(), snapshot.step
-            reward, done, finite, stopped = self._run(
-                policy, step, step + 1, shift, False, np.zeros(self.n), np.zeros(self.n)
-            )
-            if not done:
-                break
-            speed = smooth(snapshot.speed, (self.position() - x) / self.scene.dt, self.scene.dt)
-            snapshot = Snapshot(
-                step + 1, (step + 1) * self.scene.dt, snapshot.reward + reward, speed, self.scene.contacts()
-            )
+        finite, x = True, self.position()
+        for step, (reward, finite) in enumerate(self.steps(policy, H=H, shift=shift), start=1):  # noqa: B007
+            before, x = x, self.position()
+            speed = smooth(snapshot.speed, (x - before) / self.scene.dt, self.scene.dt)
+            snapshot = Snapshot(step, step * self.scene.dt, snapshot.reward + reward, speed, self.scene.contacts())
             self._watch(self.scene, snapshot)
         return Rollout(snapshot.reward, snapshot.step, None, finite)

@@ -79,7 +79,8 @@ def methods(problem: Problem) -> list[Method]:
         Lspi("lspi-v2", "LSPI v2, γ = .98", 2, 0.98, 5, low),
         Lspi("lspi-v1-undiscounted", "LSPI v1, γ = 1, stable K₀", 1, 1.0, 10, high),
         Lspi("lspi-v2-undiscounted", "LSPI v2, γ = 1, stable K₀", 2, 1.0, 5, high),
-        RandomSearch("ars-v1", "ARS V1", "V1"),
+        RandomSearch("ars-v1", "ARS V1, N = 4", "V1"),
+        RandomSearch("ars-v1-16", "ARS V1, N = 16", "V1", N=16),
         RandomSearch("ars-v2", "ARS V2", "V2"),
     ]
 

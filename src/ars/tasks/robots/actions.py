@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ars.errors import TaskError
 from ars.settings import shown
 from ars.tasks.robots.state import State
-from ars.tasks.robots.terms import Bound, Model, brief, constant, numbers, positive
+from ars.tasks.robots.terms import Bound, Model, brief, numbers, own_term, positive
 
 FloatArray = NDArray[np.float64]
 
@@ -81,7 +81,21 @@ class Act:
     memory: int = 0
 
     def bind(self, model: Model) -> Bound:
-        return Bound(self.function, [constant(model, self, value) for value in self.constants], self.memory)
+        return own_term(self, model)
+
+
+def action_limit(action: Bound) -> float:
+    """Where the action is clipped, infinite if it is not by us."""
+    return action.constants[0] if action.function is scaled else np.inf
+
+
+def scaled_columns(action: Bound) -> dict[str, Any]:
+    """The constants of `scaled` by name, empty for any other action: limit, rate, and lists over the actuators."""
+    if action.function is not scaled:
+        return {}
+    limit, rate, *rest = action.constants
+    columns = np.array(rest).reshape(4, -1).tolist()
+    return {"limit": limit, "rate": rate, **dict(zip(("offset", "scale", "low", "high"), columns, strict=True))}
 
 
 def _scaled(

@@ -10,7 +10,6 @@ import ctypes
 import dis
 import hashlib
 import linecache
-import math
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -153,7 +152,7 @@ def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled:
         source = re.sub(rf"\b{name}\b", f"{name}_{digest[:16]}", source)
     name = f"<ars loop {digest[:16]}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # for Numba's messages
-    scope: dict[str, Any] = {"np": np, "math": math, "State": State, "__name__": generated.__name__}
+    scope: dict[str, Any] = {"np": np, "State": State, "__name__": generated.__name__}
     names = [*(f"f{i}" for i in range(len(functions) - 1)), "policy"]
     if compiled:
         scope |= {name: compiled_function(f) for name, f in zip(names, functions, strict=True)}

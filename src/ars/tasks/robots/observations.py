@@ -12,7 +12,7 @@ from ars.errors import TaskError
 from ars.settings import shown
 from ars.tasks.robots.sine import turn
 from ars.tasks.robots.state import State
-from ars.tasks.robots.terms import Bound, Model, brief, constant, numbers, positive
+from ars.tasks.robots.terms import Bound, Model, brief, numbers, own_term, positive
 
 FloatArray = NDArray[np.float64]
 INFINITY = float("inf")
@@ -206,5 +206,4 @@ class Observe:
         names = self.names or ((own,) if self.size == 1 else tuple(f"{own} {i}" for i in range(self.size)))
         if len(names) != self.size:
             raise TaskError(f"{brief(self)}: names = {shown(names)} are {len(names)}, and its size is {self.size}.")
-        values = [constant(model, self, value) for value in self.constants]
-        return Bound(self.function, values, self.memory, names, clip=self.clip)
+        return own_term(self, model)._replace(names=names, clip=self.clip)

@@ -116,13 +116,12 @@ class StepReward:
         unlimited = np.full(mj.nu, np.inf)
         low, high = mj.actuator_ctrlrange.T if task.ctrl_clamped else (-unlimited, unlimited)
         contacts = np.full(6 * mj.nbody, float(task.contact_clip))
-        mass = (float(mj.body_mass.sum()), *mj.body_mass.tolist())
         numbers = (
             task.forward_weight, task.survival_bonus, task.bonus_on_fall, task.ctrl_weight, task.contact_weight,
             task.contact_most,
         )  # fmt: skip
-        kind = PROGRESS.index(task.progress)
-        k = (*_health(task), *map(float, numbers), *low, *high, *-contacts, *contacts, float(kind), *mass)
+        progress = progress_numbers(task, mj)
+        k = (*_health(task), *map(float, numbers), *low, *high, *-contacts, *contacts, *progress)
         return Bound(step_reward, k, memory=1)
 
 
@@ -153,6 +152,11 @@ class GymnasiumStart:
             data.qvel[:] = task.qvel_noise * random.standard_normal(model.nv)
         else:
             data.qvel[:] = random.uniform(-task.qvel_noise, task.qvel_noise, model.nv)
+
+
+def progress_numbers(task: Locomotion, mj: Any) -> tuple[float, ...]:
+    """The constants of `position`: its kind, the whole mass, and that of each body."""
+    return float(PROGRESS.index(task.progress)), float(mj.body_mass.sum()), *mj.body_mass.tolist()
 
 
 def _health(task: Locomotion) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.tasks.robots.state import State
-from ars.tasks.robots.terms import Bound, Model, constant, numbers, positive
+from ars.tasks.robots.terms import Bound, Model, numbers, own_term, positive
 
 FloatArray = NDArray[np.float64]
 
@@ -114,13 +114,21 @@ def saturated(s: State, k: FloatArray, m: FloatArray) -> float:
     return count / len(k)
 
 
+def force_limits(mj: Any) -> FloatArray:
+    """The largest force of each actuator, infinite where the model does not limit it."""
+    return np.where(mj.actuator_forcelimited, np.abs(mj.actuator_forcerange).max(axis=1), np.inf)
+
+
 @dataclass(frozen=True)
 class _Weighted:
     weight: float
 
-    def _root(self, model: Model, function: Callable[..., float], memory: int = 0, *more: float) -> Bound:
+    def _bound(self, function: Callable[..., float], constants: Sequence[float] = (), memory: int = 0) -> Bound:
         numbers(self, weight=self.weight)
-        return Bound(function, (float(model.root), *more), memory)
+        return Bound(function, constants, memory)
+
+    def _of_root(self, model: Model, function: Callable[..., float], memory: int = 0, *more: float) -> Bound:
+        return self._bound(function, (float(model.root), *more), memory)
 
 
 @dataclass(frozen=True)
@@ -132,8 +140,8 @@ class Forward(_Weighted):
     def bind(self, model: Model) -> Bound:
         positive(self, target=self.target)
         if self.target is None:
-            return self._root(model, forward, 1)
-        return self._root(model, towards, 1, float(self.target))
+            return self._of_root(model, forward, 1)
+        return self._of_root(model, towards, 1, float(self.target))
 
 
 @dataclass(frozen=True)
@@ -141,7 +149,7 @@ class Sideways(_Weighted):
     """The speed along y, either way."""
 
     def bind(self, model: Model) -> Bound:
-        return self._root(model, sideways, 1)
+        return self._of_root(model, sideways, 1)
 
 
 @dataclass(frozen=True)
@@ -149,7 +157,7 @@ class Drift(_Weighted):
     """How far it is from the line along x on which it began."""
 
     def bind(self, model: Model) -> Bound:
-        return self._root(model, drift, 1)
+        return self._of_root(model, drift, 1)
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,7 @@ class Bounce(_Weighted):
     """The square of the speed along z."""
 
     def bind(self, model: Model) -> Bound:
-        return self._root(model, vertical, 1)
+        return self._of_root(model, vertical, 1)
 
 
 @dataclass(frozen=True)
@@ -165,8 +173,7 @@ class Alive(_Weighted):
     """1 for every step. Training subtracts it, as the paper does with survival bonuses, if `--shift` is not given."""
 
     def bind(self, model: Model) -> Bound:
-        numbers(self, weight=self.weight)
-        return Bound(alive)
+        return self._bound(alive)
 
 
 @dataclass(frozen=True)
@@ -174,8 +181,7 @@ class Torque(_Weighted):
     """The sum of squared forces of the actuators."""
 
     def bind(self, model: Model) -> Bound:
-        numbers(self, weight=self.weight)
-        return Bound(torque)
+        return self._bound(torque)
 
 
 @dataclass(frozen=True)
@@ -183,8 +189,7 @@ class Power(_Weighted):
     """The mechanical power of the actuators, in W, what they give and what they take."""
 
     def bind(self, model: Model) -> Bound:
-        numbers(self, weight=self.weight)
-        return Bound(power, [float(model.mj.jnt_dofadr[joint]) for joint in model.actuated(self)])
+        return self._bound(power, [float(model.mj.jnt_dofadr[joint]) for joint in model.actuated(self)])
 
 
 @dataclass(frozen=True)
@@ -192,8 +197,7 @@ class ActionRate(_Weighted):
     """The sum of squared changes of the action."""
 
     def bind(self, model: Model) -> Bound:
-        numbers(self, weight=self.weight)
-        return Bound(action_rate)
+        return self._bound(action_rate)
 
 
 @dataclass(frozen=True)
@@ -203,10 +207,9 @@ class Pose(_Weighted):
     keyframe: str = "home"
 
     def bind(self, model: Model) -> Bound:
-        numbers(self, weight=self.weight)
         home = model.keyframe(self, self.keyframe, "qpos")
         index = [int(model.mj.jnt_qposadr[joint]) for joint in model.actuated(self)]
-        return Bound(pose, (*index, *(float(home[i]) for i in index)))
+        return self._bound(pose, (*index, *(float(home[i]) for i in index)))
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,7 @@ class Yaw(_Weighted):
     """How far the robot has turned from the x axis."""
 
     def bind(self, model: Model) -> Bound:
-        return self._root(model, yaw)
+        return self._of_root(model, yaw)
 
 
 @dataclass(frozen=True)
@@ -222,9 +225,7 @@ class Saturated(_Weighted):
     """The share of actuators at the limit of their force."""
 
     def bind(self, model: Model) -> Bound:
-        numbers(self, weight=self.weight)
-        limits = np.where(model.mj.actuator_forcelimited, np.abs(model.mj.actuator_forcerange).max(axis=1), np.inf)
-        return Bound(saturated, limits.tolist())
+        return self._bound(saturated, force_limits(model.mj).tolist())
 
 
 @dataclass(frozen=True)
@@ -238,4 +239,4 @@ class Reward:
 
     def bind(self, model: Model) -> Bound:
         numbers(self, weight=self.weight)
-        return Bound(self.function, [constant(model, self, value) for value in self.constants], self.memory)
+        return own_term(self, model)

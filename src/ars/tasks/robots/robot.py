@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ars.errors import TaskError
 from ars.files import one_line
-from ars.settings import shown
+from ars.settings import is_finite, shown
 from ars.tasks.axis_names import actuator_name
-from ars.tasks.robots.actions import Controls
+from ars.tasks.robots.actions import Controls, scaled_columns
+from ars.tasks.robots.observations import JointPositions
 from ars.tasks.robots.scenarios import Scenarios
 from ars.tasks.robots.terms import Bound, Model, Term, brief
 
@@ -47,11 +48,11 @@ class Robot:
             object.__setattr__(self, name, tuple(value))
         if not self.observe or not self.reward:
             raise TaskError(f"{self.name}: observe and reward need at least one term each.")
-        if self.shift is not None and not (isinstance(self.shift, int | float) and math.isfinite(self.shift)):
+        if self.shift is not None and not is_finite(self.shift):
             raise TaskError(f"{self.name}: shift = {shown(self.shift)} is not a finite number.")
         for name in ("control_hz", "seconds"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            if not is_finite(value) or value <= 0:
                 raise TaskError(f"{self.name}: {name} = {shown(value)} is not a number above 0.")
 
     @property
@@ -157,15 +158,12 @@ def describe_robot(robot: Robot, mj: Any, parts: Parts) -> dict[str, Any]:
         {**describe_term(term), "names": list(bound.names), "unit": bound.unit}
         for term, bound in zip(robot.observe, parts.observe, strict=True)
     ]
-    for term, bound in zip(observe, parts.observe, strict=True):
-        if term["term"] == "JointPositions":
-            term["offsets"] = list(bound.constants[len(bound.names) :])
+    for described, term, bound in zip(observe, robot.observe, parts.observe, strict=True):
+        if isinstance(term, JointPositions):
+            described["offsets"] = list(bound.constants[len(bound.names) :])
     action = describe_term(robot.action)
-    if len(parts.action.constants) == 2 + 4 * mj.nu:
-        limit, rate, *rest = parts.action.constants
-        columns = np.array(rest).reshape(4, mj.nu)
-        action |= {"limit": _plain(limit), "rate": _plain(rate)}
-        action |= {name: [_plain(v) for v in row] for name, row in zip(ACTION, columns.tolist(), strict=True)}
+    for name, value in scaled_columns(parts.action).items():
+        action[name] = [_plain(v) for v in value] if isinstance(value, list) else _plain(value)
     return {
         "control_hz": float(robot.control_hz),
         "dt": robot.frame_skip(mj) * float(mj.opt.timestep),  # of the loop, which may differ in the last bits
@@ -179,9 +177,6 @@ def describe_robot(robot: Robot, mj: Any, parts: Parts) -> dict[str, Any]:
         "stop": [describe_term(term) for term in robot.stop],
         **({} if robot.scenarios is None else {"scenarios": robot.scenarios.describe()}),
     }
-
-
-ACTION = ("offset", "scale", "low", "high")  # of each actuator, as robots/actions.py has them in its constants
 
 
 def _plain(value: float) -> float | str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.errors import TaskError
-from ars.settings import shown
+from ars.settings import is_finite, shown
 from ars.tasks.robots.terms import Model
 
 FloatArray = NDArray[np.float64]
@@ -33,7 +33,7 @@ class Scenario:
     pushes: tuple[tuple[float, float, float, float], ...] = ()  # start and length in s, force along x and y in N
     noise: FloatArray = field(default_factory=lambda: NONE)  # (steps, whole observation), added to what is observed
     bias: FloatArray | None = None  # (whole observation,), the same at all steps
-    terrain: FloatArray | None = None  # heights in m, of the height field
+    terrain: tuple[str, FloatArray] | None = None  # a height field, and its heights in m
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Scenarios:
             value = getattr(self, name)
             if value is None:
                 continue
-            pair = isinstance(value, tuple | list) and len(value) == 2 and all(map(_is_number, value))
+            pair = isinstance(value, tuple | list) and len(value) == 2 and all(map(is_finite, value))
             if not pair or not low <= value[0] <= value[1]:
                 raise TaskError(f"Scenarios: {name} = {shown(value)} is not a range (lowest, highest) from {low:g} up.")
             if name == "delay" and not all(isinstance(part, int) for part in value):
@@ -72,13 +72,13 @@ class Scenarios:
                 f"Scenarios: mass = {shown(self.mass)} takes more than {model.mj.body_mass[model.root]:.3g} kg, the "
                 f"mass of the body {body!r}."
             )
-        if not _is_number(self.push_seconds) or self.push_seconds <= 0:
+        if not is_finite(self.push_seconds) or self.push_seconds <= 0:
             raise TaskError(f"Scenarios: push_seconds = {shown(self.push_seconds)} is not above 0.")
         for name in ("noise", "bias"):
             for term, value in getattr(self, name).items():
                 if term not in terms:
                     raise TaskError(f"Scenarios: {name} of {shown(term)}: this robot observes {', '.join(terms)}.")
-                if not _is_number(value) or value < 0:
+                if not is_finite(value) or value < 0:
                     raise TaskError(f"Scenarios: {name} of {term} = {shown(value)} is not at least 0.")
         if self.terrain is not None:
             model.find(self, "height field", self.terrain[0])
@@ -107,22 +107,18 @@ class Scenarios:
             slope=between("slope", 0.0), pushes=pushes, noise=noise, bias=bias, terrain=self._heights(random, model),
         )  # fmt: skip
 
-    def _heights(self, random: np.random.Generator, model: Model) -> FloatArray | None:
+    def _heights(self, random: np.random.Generator, model: Model) -> tuple[str, FloatArray] | None:
         if self.terrain is None:
             return None
         name, highest = self.terrain
         index = model.find(self, "height field", name)
-        return highest * random.random(int(model.mj.hfield_nrow[index] * model.mj.hfield_ncol[index]))
+        return name, highest * random.random(int(model.mj.hfield_nrow[index] * model.mj.hfield_ncol[index]))
 
     def describe(self) -> dict[str, Any]:
         """As JSON, for runs and policies."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
         return {name: dict(v) if isinstance(v, Mapping) else v for name, v in plain.items() if v is not None}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _each(values: Mapping[str, float], sizes: list[tuple[str, int]]) -> FloatArray:
@@ -154,8 +150,12 @@ class World:
         mj.opt.gravity[:] = self._gravity
         if scenario.slope:
             mj.opt.gravity[:] = -g * math.sin(scenario.slope), 0.0, -g * math.cos(scenario.slope)
+        mj.hfield_data[:] = base["hfield_data"]
         if scenario.terrain is not None:
-            mj.hfield_data[:] = np.clip(scenario.terrain / float(mj.hfield_size[0, 2]), 0.0, 1.0)
+            name, heights = scenario.terrain
+            field = self.model.find("Scenario", "height field", name)
+            first, top = int(mj.hfield_adr[field]), float(mj.hfield_size[field, 2])
+            mj.hfield_data[first : first + len(heights)] = np.clip(heights / top, 0.0, 1.0)
         if scenario.mass != self._mass:
             whole = float(base["body_mass"][root])
             mj.body_mass[root] = whole + scenario.mass
@@ -164,10 +164,10 @@ class World:
             self._set_const(mj, self._data)
 
 
-def check_over(over: str, robot: Any) -> None:
+def check_over(over: str, scenarios: Scenarios | None, name: str) -> None:
     """How the rewards of scenarios become one needs scenarios."""
-    if over != "mean" and robot.scenarios is None:
-        raise TaskError(f"over = {over} is for robots with scenarios, and {robot.name} has none.")
+    if over != "mean" and scenarios is None:
+        raise TaskError(f"over = {over} is for robots with scenarios, and {name} has none.")
 
 
 def combined(rewards: list[float], over: str) -> float:

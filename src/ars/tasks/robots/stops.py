@@ -11,7 +11,7 @@ from ars.errors import TaskError
 from ars.settings import shown
 from ars.tasks.robots.rewards import tilt
 from ars.tasks.robots.state import State
-from ars.tasks.robots.terms import Bound, Model, brief, constant, numbers
+from ars.tasks.robots.terms import Bound, Model, brief, numbers, own_term
 
 FloatArray = NDArray[np.float64]
 
@@ -71,4 +71,4 @@ class Stop:
     memory: int = 0
 
     def bind(self, model: Model) -> Bound:
-        return Bound(self.function, [constant(model, self, value) for value in self.constants], self.memory)
+        return own_term(self, model)

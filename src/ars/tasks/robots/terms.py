@@ -12,14 +12,14 @@ they have the same bits when they are not compiled, which is how they are tested
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ars.errors import TaskError
-from ars.settings import shown
+from ars.settings import is_finite, is_number, shown
 
 FloatArray = NDArray[np.float64]
 
@@ -105,8 +105,6 @@ class Model:
 
 def brief(term: Any) -> str:
     """The term as the user wrote it, without what has its default: Gyro('imu')."""
-    from dataclasses import MISSING, fields, is_dataclass
-
     if not is_dataclass(term):
         return term if isinstance(term, str) else type(term).__name__
     parts: list[str] = []
@@ -120,16 +118,14 @@ def brief(term: Any) -> str:
 def numbers(term: Any, **wanted: Any) -> None:
     """TaskError unless each value is a finite number; None is left out."""
     for name, value in wanted.items():
-        good = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
-        if value is not None and not good:
+        if value is not None and not is_finite(value):
             raise TaskError(f"{brief(term)}: {name} = {shown(value)} is not a finite number.")
 
 
 def positive(term: Any, **wanted: Any) -> None:
     """TaskError unless each value is a number above 0, or infinite; None is left out."""
     for name, value in wanted.items():
-        good = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-        if value is not None and not good:
+        if value is not None and not (is_number(value) and value > 0):
             raise TaskError(f"{brief(term)}: {name} = {shown(value)} is not above 0.")
 
 
@@ -176,3 +172,8 @@ def constant(model: Model, term: Any, value: Any) -> float:
     if value.kind == "sensordata":
         return float(model.mj.sensor_adr[model.find(term, "sensor", value.name)])
     return float(model.find(term, value.kind, value.name))
+
+
+def own_term(term: Any, model: Model) -> Bound:
+    """A user's own term: its function, with constants that may name things of the model."""
+    return Bound(term.function, [constant(model, term, value) for value in term.constants], term.memory)
