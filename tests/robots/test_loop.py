@@ -9,14 +9,17 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
+from numba import njit
 
+import own_robots
 from ars.errors import TaskError
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
 from ars.robots import Alive, Forward, Height, JointPositions, Keyframe, Reward, Robot, Start, Tilt
 from ars.tasks import make
 from ars.tasks.mujoco_loop import MujocoTask
-from ars.tasks.robots.loop import fingerprint
+from ars.tasks.robots.loop import fields_used, fingerprint
+from ars.tasks.robots.state import State
 from own_robots import LEG, ROUGH, XML
 
 KEY = Key(3, Stream.TRAINING, 0, 0, +1)
@@ -226,3 +229,19 @@ def test_a_subset_of_the_observation() -> None:
     for task, policy in zip((whole, part), zero, strict=True):
         task.rollout(policy, KEY, H=7, shift=0.0, gather=False)
     np.testing.assert_array_equal(part._x, whole._x[[0, 1, 2, 8]])
+
+
+def spins(s: Any) -> float:
+    return float(s.qvel[0])
+
+
+def test_the_state_has_what_terms_use() -> None:
+    """Their own functions and those that they call; all of it if a module of the user's is among them."""
+    inner = 2
+
+    def term(s: Any, k: Any, m: Any) -> float:
+        return spins(s) + sum(s.xpos[i, 0] for i in range(inner))
+
+    assert fields_used([term]) == {"qvel", "xpos"}
+    assert fields_used([njit(term)]) == {"qvel", "xpos"}
+    assert fields_used([lambda s, k, m: own_robots.LEG]) == set(State._fields)

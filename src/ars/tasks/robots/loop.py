@@ -10,8 +10,9 @@ import ctypes
 import dis
 import hashlib
 import linecache
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -91,13 +92,45 @@ def text(parts: Parts) -> str:
         for place in range(len(parts.reward))
     ]
     stop = [f"    if f{(i := next(number))}({arguments(i)}):\n        return True" for _ in parts.stop]
-    generated = {"ACT": act, "OBSERVE": "\n".join(observe), "REWARD": "\n".join(reward), "STOP": "\n".join(stop)}
+    used = fields_used(bound.function for bound in parts.all)
+    state = [
+        f"{'r' if name in OURS else 'v'}.{name}" if name in used else "None"
+        for name in State._fields[: State._fields.index("t")]
+    ]
+    generated = {
+        "STATE": f"    return State({', '.join(state)}, step * r.dt, step, r.dt)", "ACT": act,
+        "OBSERVE": "\n".join(observe), "REWARD": "\n".join(reward), "STOP": "\n".join(stop),
+    }  # fmt: skip
     source = TEMPLATE
     for name, lines in generated.items():
         source = source.replace(f"    {name}", lines or "    pass")
     return source
 
 
+def fields_used(functions: Iterable[Any]) -> set[str]:
+    """The fields of a State that these functions, and those that they call, may use. The others are left out, because
+    a call copies each array of the state: with all of them, the calls of a dozen terms take 1% of a step."""
+    names: set[str] = set()
+    todo, seen = list(functions), set[Any]()
+    while todo:
+        function = todo.pop()
+        function = function.py_func if isinstance(function, Dispatcher) else function
+        if function in seen:
+            continue
+        seen.add(function)
+        for value in _used(function).values():
+            if isinstance(value, FunctionType | Dispatcher):
+                todo.append(value)
+            elif isinstance(value, ModuleType) and value not in (math, np):
+                return set(State._fields)  # it may have functions that get the state
+        codes = [function.__code__]
+        while codes:
+            names |= set((code := codes.pop()).co_names)
+            codes += [const for const in code.co_consts if hasattr(const, "co_code")]
+    return names & set(State._fields)
+
+
+OURS = ("action", "last_action")  # fields that are not views of MjData
 TEMPLATE = (Path(__file__).parent / "loop_template.txt").read_text()
 
 
@@ -158,13 +191,13 @@ def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled:
         scope |= {name: compiled_function(f) for name, f in zip(names, functions, strict=True)}
         scope |= {
             **_LIBRARY,
-            "compiled": lambda f: njit(nogil=True)(f),
+            "inlined": lambda f: njit(nogil=True, forceinline=True)(f),
             "cached": lambda f: compiled_text(f, digest),
         }
     else:
         library = _plain_library()
         scope |= {name: _plain_function(f, library) for name, f in zip(names, functions, strict=True)}
-        scope |= {**library, "compiled": lambda f: f, "cached": lambda f: f}
+        scope |= {**library, "inlined": lambda f: f, "cached": lambda f: f}
     exec(compile(source, name, "exec"), scope)
     episode = scope[f"episode_{digest[:16]}"]
     return Loop(_compiling(episode) if compiled else episode, digest)
