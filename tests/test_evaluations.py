@@ -21,7 +21,8 @@ from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import CLOCKS, Record
 from ars.run_files import read_run
-from ars.runs import Run, read_config
+from ars.runs import Run
+from ars.saved_config import read_config
 from ars.tasks import factory
 from ars.training import evaluated, evaluation_batch
 

@@ -16,7 +16,8 @@ from ars.experiments.run_specs import first_episodes, run_spec
 from ars.interop.exports import export
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
-from ars.runs import free_folder, read_config
+from ars.runs import free_folder
+from ars.saved_config import read_config
 from ars.searches.ars import ARS
 from ars.tasks import make
 

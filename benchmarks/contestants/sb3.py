@@ -15,7 +15,7 @@ from sb3_contrib.common.vec_env import AsyncEval
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
-from ars.runs import read_config
+from ars.saved_config import read_config
 from benchmarks.workload import Work
 
 LESS = 4  # a measurement has this many times fewer steps than ours (but whole iterations), because it is slow

@@ -31,7 +31,8 @@ from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
 from ars.records import Record, State, policy_task
 from ars.run_files import read_records
-from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, check_size, free_folder, initial_state
+from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, free_folder, initial_state
+from ars.saved_config import check_size
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop
 from ars.tasks import Rollout, TaskLike, factory

@@ -9,7 +9,8 @@ from ars.errors import FileError
 from ars.files import is_file, read_bytes
 from ars.policy import LinearPolicy
 from ars.records import LONGEST_LINE, best_known, parse_line, parse_lines
-from ars.runs import Run, SavedConfig, read_config
+from ars.runs import Run
+from ars.saved_config import SavedConfig, read_config
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
 from ars.run_files import read_records
-from ars.runs import MEASURED_ELSEWHERE, Run, check_size, initial_state, run_identity
+from ars.runs import MEASURED_ELSEWHERE, Run, initial_state
+from ars.saved_config import check_size, run_identity
 from ars.searches import Search
 from ars.searches.ars import ARS
 from ars.settings import LARGEST_SEED, own_fields, whole_number

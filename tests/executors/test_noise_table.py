@@ -20,7 +20,7 @@ from ars.executors.threads import ThreadExecutor
 from ars.noise import SharedTable, direction, draw_table, forget_tables, table
 from ars.presets import make_config
 from ars.records import Record
-from ars.runs import read_config
+from ars.saved_config import read_config
 from ars.tasks import factory
 from batches import batch as make_batch
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ars.interop.exports import FORMATS, export, names
-from ars.runs import run_identity
+from ars.saved_config import run_identity
 from ars.tasks import locomotion, make
 from ars.tasks.axis_names import name_axes
 from batches import paper_config

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import ars
-from ars.runs import FORMAT, Run
+from ars.runs import Run
+from ars.saved_config import FORMAT
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 EXPECTED: dict[str, dict[str, Any]] = {

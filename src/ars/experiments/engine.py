@@ -17,7 +17,7 @@ from ars.errors import ArsError, DivergedError, FileError, WorkerError
 from ars.experiments.run_specs import RunSpec
 from ars.files import make_folder, one_line
 from ars.run_files import last_record
-from ars.runs import read_config
+from ars.saved_config import read_config
 from ars.workers import run_many
 
 
