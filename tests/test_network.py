@@ -12,7 +12,8 @@ import ars
 from ars.ask_tell import AskTell
 from ars.config import Config
 from ars.errors import ArsError, FileError, SettingError, TaskError
-from ars.network import CLIP, MLPPolicy, act_mlp, count, hidden_layers, initial, load_policy
+from ars.layers import count, hidden_layers
+from ars.network import CLIP, MLPPolicy, act_mlp, initial, load_policy
 from ars.noise import Key, Stream
 from ars.page.report import commands, report_data
 from ars.policies import open_any_policy, open_policy

@@ -88,7 +88,8 @@ def test_pinned_environment_seed() -> None:
 @pytest.mark.parametrize("stream", list(Stream))
 def test_stream_numbers_are_fixed(stream: Stream) -> None:
     """They are part of every key, so of every result."""
-    numbers = {"DELTA": 0, "TRAINING": 1, "EVALUATION": 2, "TEST": 3, "TABLE": 4, "CONFIRMATION": 5, "SCENARIO": 6}
+    numbers = {"DELTA": 0, "TRAINING": 1, "EVALUATION": 2, "TEST": 3, "TABLE": 4, "CONFIRMATION": 5, "SCENARIO": 6,
+               "NETWORK": 7, "ACTION": 8, "FEATURES": 9}  # fmt: skip
     assert numbers[stream.name] == stream
 
 

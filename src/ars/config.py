@@ -8,8 +8,7 @@ from typing import Any
 
 from ars import subset
 from ars.errors import SettingError
-from ars.network import count as network_size
-from ars.network import hidden_layers
+from ars.layers import count, hidden_layers
 from ars.searches import Search, make_search, search_name, search_settings
 from ars.searches.ars import ARS, VARIANTS
 from ars.settings import LARGEST_SEED, check_settings, own_fields, setting, shown
@@ -118,7 +117,7 @@ class Config:
     def shape(self, p: int, n: int) -> tuple[int, int]:
         """The shape of M: (p, n), or one row with all numbers of a network."""
         hidden = hidden_layers(self.hidden)
-        return (1, network_size((n, *hidden, p))) if hidden else (p, n)
+        return (1, count((n, *hidden, p))) if hidden else (p, n)
 
     @property
     def label(self) -> str:

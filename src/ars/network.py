@@ -8,7 +8,6 @@ that `act` and `act_mlp`, which is compiled into the loop of robots, have the sa
 
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ars import subset
 from ars.errors import FileError, SettingError
 from ars.files import npz_bytes, one_line, parse_json, read_npz, write_atomic
+from ars.layers import count, hidden_layers
 from ars.noise import Key, Stream, generator
 from ars.policy import FORMAT, LinearPolicy, brief, check_policy_arrays, ordered_sum, read_task
 
@@ -30,20 +30,7 @@ FloatArray = NDArray[np.float64]
 KIND = "mlp"
 CLIP = 5.0
 LAST = 0.01  # norm of the weights of an output, at first
-TEXT = re.compile(r"[1-9]\d{0,4}(,[1-9]\d{0,4}){0,7}")
 ENTRIES = ("theta", "mu", "sigma", "task")
-
-
-def hidden_layers(text: str) -> tuple[int, ...]:
-    """The sizes in text such as 64,64; none for empty text; ValueError for any other."""
-    if text and not TEXT.fullmatch(text):
-        raise ValueError(f"{text!r:.60} is not a list of sizes such as 64,64")
-    return tuple(map(int, text.split(","))) if text else ()
-
-
-def count(sizes: Sequence[int]) -> int:
-    """Numbers of a network: each layer has a weight per input and neuron, and an offset per neuron."""
-    return sum((m + 1) * k for m, k in pairwise(sizes))
 
 
 def initial(sizes: Sequence[int], seed: int) -> FloatArray:

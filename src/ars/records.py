@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ars import network
 from ars.errors import FileError
 from ars.files import one_line, parse_json
+from ars.layers import hidden_layers
 from ars.moments import Moments
 from ars.network import AnyPolicy, MLPPolicy
 from ars.policy import LinearPolicy, brief
@@ -72,7 +73,7 @@ class State:
         """Of a linear policy, or of a network, whose first weights depend on the seed."""
         if not hidden:
             return State(0, initial_params(search, (p, n)), Moments.empty(n))  # Alg. 2, line 2
-        M = network.initial((n, *network.hidden_layers(hidden), p), seed)
+        M = network.initial((n, *hidden_layers(hidden), p), seed)
         return State(0, {**initial_params(search, M.shape), "M": M}, Moments.empty(n))
 
     @property
@@ -85,7 +86,7 @@ class State:
         mu, sigma = self.moments.freeze() if normalised else (np.zeros(n), np.ones(n))
         if self.mu is not None:
             mu = self.mu
-        M, layers = self.M if self.average is None else self.average, network.hidden_layers(hidden)
+        M, layers = self.M if self.average is None else self.average, hidden_layers(hidden)
         return MLPPolicy(M, mu, sigma, layers, task) if layers else LinearPolicy(M, mu, sigma, task)
 
 

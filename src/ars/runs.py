@@ -33,8 +33,9 @@ from ars.files import (
     write_json,
     write_npz,
 )
+from ars.layers import hidden_layers
 from ars.moments import Moments
-from ars.network import AnyPolicy, checked_network, hidden_layers
+from ars.network import AnyPolicy, checked_network
 from ars.policy import LinearPolicy, check_policy_arrays
 from ars.records import (
     LARGEST_COUNT,
