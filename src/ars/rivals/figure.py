@@ -24,7 +24,7 @@ COLOURS = {  # of those that are drawn: all would hide each other
 
 def plot(curves: Sequence[Curve]) -> "Figure":
     """Means over the seeds, and bands from the least to the most."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     from ars import plotting
 
@@ -45,6 +45,8 @@ def plot(curves: Sequence[Curve]) -> "Figure":
         above.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1e6:g}"))
         below.set_xlabel("CPU seconds of training")
         below.set_xscale("log")
+        below.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        below.xaxis.set_minor_formatter(NullFormatter())  # its labels cover each other within one decade
         for ax in (above, below):
             if not ax.lines:
                 plotting.leave_empty(ax, f"{task}: no runs yet")
