@@ -313,7 +313,7 @@ def test_told_twice(tmp_path: Path) -> None:
 def test_a_refused_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArsError, match="M would be"):
         AskTell.create(tmp_path / "runs" / "a", "arm", n=10_000_000, p=10_000_000)
-    monkeypatch.setattr("ars.runs.LARGEST_M", 5)
+    monkeypatch.setattr("ars.saved_config.LARGEST_M", 5)
     with pytest.raises(ArsError, match="M would be"):
         ars.train(DRIFT, out=tmp_path / "runs" / "b")
     monkeypatch.undo()
