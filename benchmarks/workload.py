@@ -43,8 +43,8 @@ SIZES = {
     "Walker2d": Size(N=16, b=12, learning=2_000_000, steps=30_000),
     "Ant": Size(N=16, b=8, learning=500_000, steps=15_000),
     "Humanoid": Size(N=32, b=32, learning=200_000, steps=8_000),
-    "Quadruped-v1": Size(N=16, b=None, learning=2_000_000, steps=40_000),
-    "Go1": Size(N=16, b=None, learning=2_000_000, steps=40_000),
+    "Quadruped-v1": Size(N=22, b=None, learning=2_000_000, steps=40_000),
+    "Go1": Size(N=22, b=None, learning=2_000_000, steps=40_000),
 }
 OTHER = Size(N=8, b=8, learning=0, steps=20_000)
 
