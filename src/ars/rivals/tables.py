@@ -192,8 +192,8 @@ def by_cpu(curves: Sequence[Curve]) -> Table:
             if runs := finished(curves, rival, task):
                 rows.append([task, about.title, *(_at_cpu(runs, seconds) for seconds in CPU)])
     note = (
-        "CPU seconds of training on one core, evaluations not counted. †: the runs ended before, at their last "
-        "evaluation; more time could only add to it."
+        "CPU seconds of training on one core, evaluations not counted. †: the runs ended before; the reward is that of "
+        "their last evaluation."
     )
     columns = ("task", "rival", *(f"{seconds} s" for seconds in CPU))
     return Table("Rewards after equal CPU time", columns, rows, (note,))
