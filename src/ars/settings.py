@@ -23,9 +23,9 @@ def setting(
     named: bool = True,
     shrink: bool = False,
 ) -> Any:
-    """A field of a settings dataclass. Numbers must be larger than `above`, or from `least` to `most`. A default of
-    None means that `__post_init__` derives the value. `named`: whether the value is part of a run's name; `shrink`:
-    whether a smaller value helps against divergence."""
+    """A field of a settings dataclass. Numbers must be larger than `above`, whole ones at least `least`, and none
+    larger than `most`. A default of None means that `__post_init__` derives the value. `named`: whether the value is part of a
+    run's name; `shrink`: whether a smaller value helps against divergence."""
     metadata = {"help": help, "above": above, "least": least, "most": most, "choices": tuple(choices), "named": named,
                 "shrink": shrink}  # fmt: skip
     return field(default=default, metadata=metadata)
@@ -62,6 +62,8 @@ def _checked(f: Field[Any], value: Any) -> Any:
     number = finite_number(f.name, value)
     if rules["above"] is not None and not number > rules["above"]:
         raise SettingError(f"{f.name} = {number:g} must be larger than {rules['above']:g}.")
+    if rules["most"] is not None and not number <= rules["most"]:
+        raise SettingError(f"{f.name} = {number:g} must not be larger than {rules['most']:g}.")
     return number
 
 

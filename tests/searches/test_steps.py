@@ -7,6 +7,7 @@ import cmaes
 import numpy as np
 import pytest
 
+from ars.errors import SettingError
 from ars.noise import Directions
 from ars.searches import ranking
 from ars.searches.cem import CEM
@@ -25,6 +26,7 @@ def test_weights_and_norms() -> None:
     assert ranking.log_weights(1).tolist() == [1.0]
     assert ranking.expected_norm(2) == pytest.approx(1.2543, abs=1e-4)
     assert [ranking.default_pairs(d) for d in (16, 102, 888)] == [7, 9, 13]  # ⌈(4 + 3 ln d)/2⌉
+    assert [CSA().size(CSA().initial((1, d))) for d in (16, 33, 102, 888)] == [5, 5, 6, 9]  # ⌈(4 + 3 ln d)/3⌉
 
 
 def test_of_each_pair_the_better_is_kept_and_ties_go_to_plus() -> None:
@@ -36,7 +38,7 @@ def test_of_each_pair_the_better_is_kept_and_ties_go_to_plus() -> None:
 
 
 def test_csa() -> None:
-    search = CSA(nu=0.5, N=2, growth=0.0, both=False, stride=1.0)  # b = 1: the best of the two pairs, mueff = 1
+    search = CSA(nu=0.5, N=2, share=0.5, both=False, stride=1.0)  # the best of the two pairs, mueff = 1
     params, telemetry = search.step(search.initial((1, 2)), TWO, np.array([[1.0, 3.0], [2.0, 0.0]]))
     np.testing.assert_allclose(params["M"], [[-0.5, 0.0]])  # −nu δ_0
     length = math.sqrt(0.375 * 1.625)  # c = (1 + 2) / (2 + 1 + 5)
@@ -58,12 +60,14 @@ def test_csa_grows_as_it_shrinks() -> None:
 
 
 def test_csa_takes_more_pairs_than_it_asked_for() -> None:
-    search = CSA(nu=0.5, N=2, growth=0.0, both=False, stride=1.0)
+    search = CSA(nu=0.5, N=2, share=0.5, both=False, stride=1.0)
     deltas = [*TWO, np.array([[0.0, -2.0]]), np.array([[3.0, 0.0]])]
     rewards = np.array([[1.0, 3.0], [2.0, 0.0], [0.0, 0.0], [0.0, 4.0]])
-    params, telemetry = search.step(search.initial((1, 2)), deltas, rewards)  # b = 2: pairs 3 and 0, both minus
+    params, telemetry = search.step(search.initial((1, 2)), deltas, rewards)  # half: pairs 3 and 0, both minus
     np.testing.assert_allclose(params["M"], [[-0.5 * (0.8041628 * 3.0 + 0.1958372), 0.0]], rtol=1e-6)
     assert telemetry["N_now"] == 4.0
+    with pytest.raises(SettingError, match=r"share = 1\.5 must not be larger than 1"):
+        CSA(share=1.5)
 
 
 def test_csa_with_both_halves() -> None:
@@ -74,9 +78,12 @@ def test_csa_with_both_halves() -> None:
     assert ranking.both_halves(np.array([[1.0, 3.0], [2.0, 0.0]]), 1).ks.tolist() == [0]
     same = ranking.both_halves(np.array([[5.0, 5.0], [2.0, 0.0]]), 1)
     assert (same.weights.tolist(), same.mueff) == ([0.0], math.inf)
-    search = CSA(nu=0.5, N=2, stride=3.0)
+    search = CSA(nu=0.5, N=2, stride=3.0)  # all pairs: −½ δ_0 and ½ δ_1
+    params, _ = search.step(search.initial((1, 2)), TWO, np.array([[1.0, 3.0], [2.0, 0.0]]))
+    np.testing.assert_allclose(params["M"], [[-0.75, 1.5]])
+    search = CSA(nu=0.5, N=2, stride=3.0, share=0.5)
     params, _ = search.step(search.initial((1, 2)), TWO, np.array([[1.0, 3.0], [5.0, 5.0]]))
-    assert params["M"].tolist() == [[0.0, 0.0]]  # b = 1: the best pair says nothing
+    assert params["M"].tolist() == [[0.0, 0.0]]  # the best pair says nothing
     params, _ = search.step(search.initial((1, 2)), TWO, np.array([[1.0, 9.0], [5.0, 5.0]]))
     np.testing.assert_allclose(params["M"], [[-1.5, 0.0]])  # −stride nu δ_0
 

@@ -1,12 +1,13 @@
 """An evolution strategy with mirrored pairs, ranks and cumulative step-size adaptation; N grows where noise prevails.
 
-It chooses directions as ARS V2-t does, the b pairs with the best better half, weighs them by ranks instead of rewards,
-and its step length adapts: no alpha, no sigma_R. The better half decides which pairs count, because a few that go well
-lead out of the trap of falling at once; both halves decide their weight, because the best of many noisy rollouts alone
-leads to policies whose neighbours fail. (With both=False a pair counts by its better half alone, as in the literature.)
-The equations are in ranking.py. The factor r of the step size is below 1 if steps undo one another: the optimum is
-near, which a smaller nu answers, or rewards are noise, which more pairs answer. Nothing tells the one from the other,
-so that N and nu share the factor; what N cannot take within its bounds is left to nu:
+It weighs all pairs, as ARS V2 does, by ranks instead of rewards, and its step length adapts: no alpha, no sigma_R. A
+pair weighs as much as the ranks of its halves differ. In the literature only the better halves of the best pairs count
+(both=False, share=0.5): the best of a few noisy rollouts leads to policies whose neighbours fail, and to long swings
+(docs/searches.md). The equations are in ranking.py.
+
+The factor r of the step size is below 1 if steps undo one another: the optimum is near, which a smaller nu answers, or
+rewards are noise, which more pairs answer. Nothing tells the one from the other, so that N and nu share the factor;
+what N cannot take within its bounds is left to nu:
 
     N ← N r^(−growth) within [N_0, N_most],    nu ← nu r · (N / N_old)^(1 / (2 growth)) ≤ nu_most nu_0
 
@@ -30,13 +31,14 @@ LARGEST_N = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class CSA:
-    """M moves by the weighted mean of the best b = N/2 pairs."""
+    """M moves by the weighted mean of the pairs."""
 
     signs: ClassVar[tuple[int, ...]] = (+1, -1)
     any_number: ClassVar[bool] = True  # of directions can be ranked
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
-    N: int = setting(0, help="Pairs of directions at first; 0: 4 + 3 ln np.", least=0, most=LARGEST_N)
+    N: int = setting(0, help="Pairs of directions at first; 0: (4 + 3 ln np) / 3.", least=0, most=LARGEST_N)
+    share: float = setting(1.0, help="Part of the pairs that counts, by the better half.", above=0, most=1)
     both: bool = setting(True, help="Weigh pairs by the difference of their halves' ranks, not by the better half's.")
     stride: float = setting(1.5, help="Step, as a multiple of the weighted mean.", above=0, named=False)
     growth: float = setting(0.0, help="How much N grows while noise prevails; 0: it stays.", above=-1e-300)
@@ -49,9 +51,9 @@ class CSA:
     def initial(self, shape: tuple[int, int]) -> "Params":
         import numpy as np
 
-        from ars.searches.ranking import default_pairs
+        from ars.searches.ranking import usual_population
 
-        N = self.N or 2 * default_pairs(shape[0] * shape[1])  # of which half are used
+        N = self.N or math.ceil(usual_population(shape[0] * shape[1]) / 3.0)
         zeros = np.zeros(shape)
         return {"M": zeros, "path": zeros, "nu": np.array(self.nu), "N": np.array(float(N))}
 
@@ -73,7 +75,7 @@ class CSA:
         telemetry: Telemetry = {"nu_now": nu, "N_now": float(len(rewards)), "update_norm": 0.0}
         if is_flat(rewards):
             return params, telemetry
-        best = (both_halves if self.both else best_of_pairs)(rewards, len(rewards) // 2)
+        best = (both_halves if self.both else best_of_pairs)(rewards, int(self.share * len(rewards)))
         if math.isinf(best.mueff):
             return params, telemetry
         z = best.sum(deltas)

@@ -85,9 +85,14 @@ def is_flat(rewards: FloatArray) -> bool:
     return bool(finite.min() == finite.max())
 
 
+def usual_population(d: int) -> float:
+    """4 + 3 ln d candidates for d parameters."""
+    return 4.0 + 3.0 * math.log(d)
+
+
 def default_pairs(d: int) -> int:
-    """⌈(4 + 3 ln d) / 2⌉ pairs for d parameters: the usual population of 4 + 3 ln d."""
-    return math.ceil((4.0 + 3.0 * math.log(d)) / 2.0)
+    """As pairs, rounded up."""
+    return math.ceil(usual_population(d) / 2.0)
 
 
 def expected_norm(d: int) -> float:
