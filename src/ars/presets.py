@@ -155,9 +155,9 @@ def suggested(n: int, p: int, H: int) -> tuple[str, dict[str, Any]]:
     n numbers of an observation, the p of an action and the horizon alone, with no tuning per task.
 
     csa, which needs no alpha, with the better half of twice the usual number of pairs: its defaults learn the paper's
-    robots faster, but it was this that was measured on other tasks. Of n normalised observations the noise makes actions
-    of the size nu sqrt(n); 0.3 of an action's usual range of 1 is enough to be felt and not so much as to saturate
-    (docs/choosing.md has the figures).
+    robots faster, but it was this that was measured on other tasks. Of n normalised observations the noise makes
+    actions of the size nu sqrt(n); 0.3 of an action's usual range of 1 is enough to be felt and not so much as to
+    saturate (docs/choosing.md has the figures).
     """
     from ars.searches.ranking import default_pairs
 

@@ -24,8 +24,8 @@ def setting(
     shrink: bool = False,
 ) -> Any:
     """A field of a settings dataclass. Numbers must be larger than `above`, whole ones at least `least`, and none
-    larger than `most`. A default of None means that `__post_init__` derives the value. `named`: whether the value is part of a
-    run's name; `shrink`: whether a smaller value helps against divergence."""
+    larger than `most`. A default of None means that `__post_init__` derives the value. `named`: whether the value is
+    part of a run's name; `shrink`: whether a smaller value helps against divergence."""
     metadata = {"help": help, "above": above, "least": least, "most": most, "choices": tuple(choices), "named": named,
                 "shrink": shrink}  # fmt: skip
     return field(default=default, metadata=metadata)
