@@ -20,7 +20,7 @@ ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # m
 # Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
 # that the files and identities of older runs stay as they are.
 ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False, "steady": False,
-                     "least_timesteps": 0, "over": "mean", "hidden": ""}  # fmt: skip
+                     "least_timesteps": 0, "over": "mean", "hidden": "", "ramp": 0}  # fmt: skip
 FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the frugal protocol
 PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
@@ -61,6 +61,10 @@ class Config:
     mirror: bool = setting(False, help="Keep policies symmetric in left and right, if the robot has two sides.")
     least_timesteps: int = setting(
         0, help="Add directions while episodes are short, until an iteration takes so many timesteps.", least=0,
+        most=10**9,
+    )  # fmt: skip
+    ramp: int = setting(
+        0, help="Whole episodes' worth of timesteps in which the horizon grows from H/4 to H; 0: it is H.", least=0,
         most=10**9,
     )  # fmt: skip
     over: str = setting(

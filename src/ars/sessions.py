@@ -233,6 +233,7 @@ def train(
     over: str | None = None,
     steady: bool | None = None,
     least_timesteps: int | None = None,
+    ramp: int | None = None,
     hidden: str | None = None,
     iterations: int | None = None,
     episodes: int | None = None,

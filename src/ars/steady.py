@@ -19,14 +19,18 @@ from ars.moments import Moments
 
 FloatArray = NDArray[np.float64]
 
+MOST_GROWTH = 2.0  # of M in an iteration, once there are statistics
 DEPENDENT = 1e-10  # a row that is shorter after the projection, relative to itself, depends on those before
 
 
 def scale(before: Moments, after: Moments) -> FloatArray:
-    """sigma' / sigma; 0 where either ignores the coordinate, because M had no effect there, or has none any more."""
+    """sigma' / sigma; 0 where either ignores the coordinate, because M had no effect there, or has none any more. What
+    more than doubles was not known before: a robot had stood still in the first iteration, say. Exploration was then
+    too wild along that coordinate, and a policy that was learnt from it is not worth keeping whole."""
     sigma, new = before.freeze()[1], after.freeze()[1]
     there = np.isfinite(sigma) & np.isfinite(new)
-    return np.where(there, new, 0.0) / np.where(there, sigma, 1.0)
+    factor = np.where(there, new, 0.0) / np.where(there, sigma, 1.0)
+    return np.minimum(factor, MOST_GROWTH) if before.count else factor
 
 
 def steady_mean(M: FloatArray, mu: FloatArray, after: Moments, mirror: Mirror | None = None) -> FloatArray:

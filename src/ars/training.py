@@ -28,6 +28,7 @@ FloatArray = NDArray[np.float64]
 
 CONFIRMATION = 100  # rollouts
 MOST_ADDED = 1000  # directions that short episodes may lead to
+SHORTEST = 0.25  # of H, where a ramp begins
 
 
 def training_batch(config: Config, state: State, mirror: Mirror | None = None) -> Batch:
@@ -38,7 +39,7 @@ def training_batch(config: Config, state: State, mirror: Mirror | None = None) -
     return Batch(
         policy=policy_of(config, replace(state, average=None), {}), search=search, params=state.params,
         size=directions(config, state), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
-        H=config.H, shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
+        H=horizon(config, state), shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
         table_size=config.table_size, mirror=mirror,
     )  # fmt: skip
 
@@ -55,6 +56,15 @@ def directions(config: Config, state: State) -> int:
     if not config.least_timesteps or not state.length:
         return N
     return max(N, min(MOST_ADDED, math.ceil(config.least_timesteps / (len(config.search.signs) * state.length))))
+
+
+def horizon(config: Config, state: State) -> int:
+    """Of the next iteration's rollouts: H, or less while `ramp` lasts. Where a quarter of an episode tells nearly as
+    much about a gait as the whole, a timestep buys more directions."""
+    if not config.ramp:
+        return config.H
+    done = min(1.0, state.timesteps / (config.ramp * config.H))
+    return math.ceil(config.H * (SHORTEST + (1.0 - SHORTEST) * done))
 
 
 def evaluation_batch(policy: AnyPolicy, *, episodes: int, H: int, seed: int, j: int, stream: Stream) -> Batch:
