@@ -1,11 +1,12 @@
-"""Beyond Algorithm 2: steady policies, whose statistics change alone, and more directions while episodes are short."""
+"""Beyond Algorithm 2: steady policies, whose statistics change alone; more directions while episodes are short; short
+horizons at first."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import ars
@@ -31,7 +32,8 @@ def restated(M, mu, before, after, mirror=None):
 def test_the_policy_stays_the_same(seed, p, n):
     rng = np.random.default_rng(seed)
     M, mu, x = rng.normal(size=(p, n)), rng.normal(size=n), 3.0 * rng.normal(size=(20, n)) + 1.0
-    before, after = moments_of(rng.normal(size=(50, n))), moments_of(x)
+    before, after = moments_of(3.0 * rng.normal(size=(50, n))), moments_of(x)
+    assume(scale(before, after).max() < 2.0)
     new, moved = restated(M, mu, before, after)
     old = [LinearPolicy(M, mu, before.freeze()[1], {}).act(state) for state in x]
     assert np.allclose(old, [LinearPolicy(new, moved, after.freeze()[1], {}).act(state) for state in x], atol=1e-9)
@@ -40,10 +42,18 @@ def test_the_policy_stays_the_same(seed, p, n):
 def test_by_hand():
     """One action that sees the first of two entries: its mean stays, the other's moves; the gain 3 / 1 stays 6 / 2."""
     before = Moments(np.asarray(4), np.array([1.0, 1.0]), np.array([4.0, 4.0]))  # sigma = 1, 1
-    after = Moments(np.asarray(4), np.array([5.0, 7.0]), np.array([16.0, 36.0]))  # sigma = 2, 3
+    after = Moments(np.asarray(4), np.array([5.0, 7.0]), np.array([16.0, 9.0]))  # sigma = 2, 1.5
     M, mu = restated(np.array([[3.0, 0.0]]), np.array([1.0, 1.0]), before, after)
     assert M.tolist() == [[6.0, 0.0]]
     assert mu.tolist() == [1.0, 7.0]
+
+
+def test_what_unknown_statistics_led_to_is_not_kept_whole():
+    """A deviation that grows tenfold takes M along twofold, unless there were no statistics before, only sigma = 1."""
+    one, ten = (Moments(np.asarray(4), np.zeros(2), np.array([4.0, 4.0 * s * s])) for s in (1.0, 10.0))
+    assert scale(one, ten).tolist() == [1.0, 2.0]
+    assert scale(ten, one).tolist() == [1.0, 0.1]
+    assert scale(Moments.empty(2), ten).tolist() == [1.0, 10.0]
 
 
 def test_without_a_policy_the_mean_is_that_of_the_states():
@@ -128,6 +138,20 @@ def test_short_episodes_get_more_directions(tmp_path):
     assert resumed.policy.to_bytes() == records[-1].policy.to_bytes()
     plain = list(ars.train("Hopper-v1", **settings, least_timesteps=0, iterations=2))
     assert [int(record.N_now) for record in plain] == [3, 3]
+
+
+def test_a_horizon_that_grows(tmp_path):
+    """H = 80 and a ramp of 3 whole episodes: 20 steps at first, 80 from 240 timesteps on; 2 · 2 rollouts each."""
+    settings = {"search": "csa", "N": 2, "H": 80, "ramp": 3, "least_timesteps": 0, "seed": 3, "workers": 1}
+    settings |= {"eval_every": 0}
+    records = list(ars.train("HalfCheetah-v1", **settings, iterations=4))
+    assert [int(record.length_mean) for record in records] == [20, 40, 80, 80]  # after 0, 80, 240 and 560 timesteps
+    list(ars.train("HalfCheetah-v1", **settings, iterations=1, out=tmp_path / "run"))
+    resumed = list(ars.resume(tmp_path / "run", iterations=4, workers=1))[-1]
+    assert resumed.policy.to_bytes() == records[-1].policy.to_bytes()
+    config = make_config("HalfCheetah-v1", H=80, shift=0.0, search="csa")
+    assert config.ramp == 0
+    assert "ramp" not in config.to_dict()  # older files stay as they are
 
 
 def test_searches_that_rank_take_whole_episodes_at_least():
