@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Ctrl-C ends the training, which saves; the page is made all the same, and its failure is not the training's.
 train: $(VENV)/.base
 	@trap : INT; run=runs/HalfCheetah-v5-$$(date +%Y%m%d-%H%M%S); \
-	  $(BIN)/ars train HalfCheetah-v5 --until 3430 --minutes 10 --out $$run; code=$$?; \
+	  $(BIN)/ars train HalfCheetah-v5 --search csa --ramp 3000 --stride 1 --until 3430 --minutes 10 --out $$run; code=$$?; \
 	  if [ -f $$run/records.jsonl ]; then \
 	    $(BIN)/ars report $$run --out $$run.html || echo "The training is saved; only its page could not be made."; \
 	  fi; exit $$code
