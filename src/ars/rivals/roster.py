@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ars.errors import SettingError
 from ars.experiments.seeds import draw_seeds
-from ars.experiments.study import study_seeds
+from ars.experiments.study import ARMS, study_seeds
 from ars.files import parse_json, safe_name
 from ars.paper.artefact import main_variant
 from ars.paper.reproduce import full_name
@@ -50,6 +50,12 @@ def _search(name: str, **settings: Any) -> Callable[[str], Mapping[str, Any]]:
     return lambda _: {"search": name, **settings}
 
 
+def _csa(task: str) -> Mapping[str, Any]:
+    """As the study of searches recommends it; `share` tells its files from those of an earlier csa."""
+    short = ARMS["csa-ramp"]
+    return {"search": "csa", "share": 1.0, **(short.settings if paper_robot(task) in short.robots else {})}
+
+
 def _zoo(name: str) -> Callable[[str], Mapping[str, Any]]:
     return lambda task: zoo.settings(name, paper_robot(task))
 
@@ -59,7 +65,7 @@ def _zoo(name: str) -> Callable[[str], Mapping[str, Any]]:
 # not published. Minutes are from short runs on a busy machine.
 RIVALS = {
     "ars": Rival("ARS", "search", 2, lambda task: {"search": "ars", "variant": main_variant(task)}),
-    "csa": Rival("csa", "search", 2, _search("csa")),
+    "csa": Rival("csa", "search", 2, _csa),
     "es": Rival("ES, N = 10", "search", 2, _search("es", N=10)),
     "es-40": Rival("ES, N = 40", "search", 2, _search("es", N=40)),
     "cem": Rival("CEM, N = 10", "search", 2, _search(
