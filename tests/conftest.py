@@ -14,10 +14,7 @@ HERE = str(Path(__file__).parent)
 if HERE not in sys.path:  # so that worker processes find small_envs too: they inherit the path
     sys.path.insert(0, HERE)
 
-# Tests start hundreds of processes: without files of bytecode each would compile all of ars again, a quarter of its
-# start; and Ray's workers, which are nice, would wait for all other tests.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-os.environ.update(RAY_worker_niceness="0")
+os.environ.update(RAY_worker_niceness="0")  # otherwise Ray's workers wait for all other tests
 
 pytest_plugins = ["looking_fixtures"]  # small runs, a browser, OpenGL: for the tests that look
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ars.cli import main
 from ars.policy import LinearPolicy
 from ars.tasks import make
+from command_here import ars_here
 
 ARS = str(Path(sys.executable).with_name("ars"))
 QUICK = ("--N", "2", "--H", "20", "--protocol", "paper", "--eval-every", "2", "--eval-episodes", "2", "--workers", "1")
@@ -26,13 +26,6 @@ def ars(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.Complet
     result = subprocess.run([ARS, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120)
     assert check is None or result.returncode == check, result.stderr
     return result
-
-
-def ars_here(*arguments: str, code: int = 0) -> None:
-    """The same without a process of its own, which takes a second to start: for what is decided before a run begins."""
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    assert (end.value.code or 0) == code
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +60,8 @@ def test_every_override_reaches_the_configuration(tmp_path: Path) -> None:
               "table-size": 999, "stats-every": 4, "protocol": "frugal", "average": 6}  # fmt: skip
     flags = {"search": "ars", "variant": "V2-t", **own, **shared}
     words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-    ars_here("train", "Hopper-v1", "--iterations", "1", "--out", str(out), "--quiet", "--workers", "1", *words)
+    run = ("train", "Hopper-v1", "--iterations", "1", "--out", str(out), "--quiet", "--workers", "1")
+    assert ars_here(*run, *words) == 0
     config = json.loads((out / "config.json").read_text())["config"]
     assert config.pop("search") == {"name": "ars", "scaled": True, **own}
     assert (config.pop("task"), config.pop("normalise"), config.pop("start")) == ("Hopper-v1", True, "")
@@ -82,10 +76,10 @@ def test_normalisation_and_scaling_by_flags(tmp_path: Path, capsys: pytest.Captu
         ("b", ["--no-scaled", "--no-normalise", "--N", "2"],
          (False, {"name": "ars", "alpha": 0.00025, "nu": 0.02, "N": 2, "b": 2, "scaled": False})),
     ):  # fmt: skip
-        ars_here(*words, "--out", str(tmp_path / name), *flags)
+        assert ars_here(*words, "--out", str(tmp_path / name), *flags) == 0
         config = json.loads((tmp_path / name / "config.json").read_text())["config"]
         assert (config["normalise"], config["search"]) == expected
-    ars_here(*words, "--out", str(tmp_path / "c"), "--variant", "V2", "--no-normalise", code=2)
+    assert ars_here(*words, "--out", str(tmp_path / "c"), "--variant", "V2", "--no-normalise") == 2
     assert "contradict" in capsys.readouterr().err
 
 
@@ -165,7 +159,7 @@ def test_a_mistake_is_one_sentence_and_touches_nothing(
         return {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
 
     before = files()
-    ars_here(*words, code=2)
+    assert ars_here(*words) == 2
     said, error = capfd.readouterr()
     assert said == ""
     assert error.startswith("ars: ")
@@ -276,7 +270,7 @@ def test_help_is_instant_and_shows_examples(tmp_path: Path, capsys: pytest.Captu
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert result.stdout.splitlines()[-1] == "[]"
     for command in ("train", "resume", "evaluate", "tasks"):
-        ars_here(command, "--help")
+        assert ars_here(command, "--help") == 0
         assert f"ars {command}" in capsys.readouterr().out
 
 
