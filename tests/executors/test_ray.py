@@ -115,6 +115,7 @@ def whole_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        patch.setenv("RAY_health_check_period_ms", "500")  # of 3000, five of which in a row make a node dead
         patch.setenv("KILL_MARKER", str(tmp_path_factory.mktemp("kill") / "marker"))
         cluster = Cluster(initialize_head=True, head_node_args={**SMALL, "num_cpus": 0, "include_dashboard": False})
         try:
@@ -160,7 +161,7 @@ def workers_of(node: Any) -> list[int]:
 
 @contextlib.contextmanager
 def during_the_next_iteration(act: Callable[[], object]) -> Iterator[None]:
-    timer = threading.Timer(0.4, act)
+    timer = threading.Timer(0.2, act)
     timer.start()
     yield
     assert not timer.is_alive(), "the iteration was over too soon"
@@ -217,7 +218,7 @@ def test_a_worker_and_a_node_are_killed_and_another_joins(
 ) -> None:
     """ray#4358 and what else happens in a long run: all of it in mid-iteration, and not a bit changes."""
     name = "HalfCheetah-v5"
-    batch = batch_of(name, size=24, H=1000)
+    batch = batch_of(name, size=12, H=1000)
     right = expected(name, batch)
     executor = executor_of(name)
     first, second = cluster.worker_nodes
