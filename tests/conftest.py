@@ -1,5 +1,6 @@
 """What all tests share: hypothesis without clocks or files, and the environments of small_envs.py by name."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ from hypothesis import settings
 HERE = str(Path(__file__).parent)
 if HERE not in sys.path:  # so that worker processes find small_envs too: they inherit the path
     sys.path.insert(0, HERE)
+
+os.environ.update(RAY_worker_niceness="0")  # otherwise Ray's workers wait for all other tests
 
 pytest_plugins = ["looking_fixtures"]  # small runs, a browser, OpenGL: for the tests that look
 

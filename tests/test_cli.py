@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from ars.policy import LinearPolicy
 from ars.tasks import make
+from command_here import ars_here
 
 ARS = str(Path(sys.executable).with_name("ars"))
 QUICK = ("--N", "2", "--H", "20", "--protocol", "paper", "--eval-every", "2", "--eval-episodes", "2", "--workers", "1")
@@ -26,11 +28,17 @@ def ars(*arguments: str, cwd: Path, check: int | None = 0) -> subprocess.Complet
     return result
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    ars("train", "Swimmer-v5", "--iterations", "4", "--out", "a run", *QUICK, cwd=folder)
+    return folder / "a run"
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """A small finished run."""
-    ars("train", "Swimmer-v5", "--iterations", "4", "--out", "a run", *QUICK, cwd=tmp_path)
-    return tmp_path / "a run"
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A small finished run, of this test alone."""
+    return Path(shutil.copytree(finished, tmp_path / "a run"))
 
 
 def test_train_writes_a_run_and_says_what_to_type_next(tmp_path: Path) -> None:
@@ -46,31 +54,33 @@ def test_train_writes_a_run_and_says_what_to_type_next(tmp_path: Path) -> None:
 
 
 def test_every_override_reaches_the_configuration(tmp_path: Path) -> None:
+    out = tmp_path / "r"
     own = {"alpha": 0.5, "nu": 0.25, "N": 3, "b": 2}
     shared = {"H": 7, "shift": -1.5, "seed": 9, "eval-every": 2, "eval-episodes": 5, "noise": "table",
               "table-size": 999, "stats-every": 4, "protocol": "frugal", "average": 6}  # fmt: skip
     flags = {"search": "ars", "variant": "V2-t", **own, **shared}
     words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-    ars("train", "Hopper-v1", "--iterations", "1", "--out", "r", "--quiet", *words, cwd=tmp_path)
-    config = json.loads((tmp_path / "r" / "config.json").read_text())["config"]
+    run = ("train", "Hopper-v1", "--iterations", "1", "--out", str(out), "--quiet", "--workers", "1")
+    assert ars_here(*run, *words) == 0
+    config = json.loads((out / "config.json").read_text())["config"]
     assert config.pop("search") == {"name": "ars", "scaled": True, **own}
     assert (config.pop("task"), config.pop("normalise"), config.pop("start")) == ("Hopper-v1", True, "")
     assert config == {name.replace("-", "_"): value for name, value in shared.items()}
 
 
-def test_normalisation_and_scaling_by_flags(tmp_path: Path) -> None:
+def test_normalisation_and_scaling_by_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a variant's name: the preset of the variant that they make."""
-    words = ("train", "Hopper-v1", "--iterations", "1", "--quiet")
+    words = ("train", "Hopper-v1", "--iterations", "1", "--quiet", "--H", "20", "--workers", "1")
     for name, flags, expected in (
         ("a", ["--no-normalise"], (False, {"name": "ars", "alpha": 0.01, "nu": 0.025, "N": 8, "b": 4, "scaled": True})),
         ("b", ["--no-scaled", "--no-normalise", "--N", "2"],
          (False, {"name": "ars", "alpha": 0.00025, "nu": 0.02, "N": 2, "b": 2, "scaled": False})),
     ):  # fmt: skip
-        ars(*words, "--out", name, *flags, cwd=tmp_path)
+        assert ars_here(*words, "--out", str(tmp_path / name), *flags) == 0
         config = json.loads((tmp_path / name / "config.json").read_text())["config"]
         assert (config["normalise"], config["search"]) == expected
-    failed = ars(*words, "--out", "c", "--variant", "V2", "--no-normalise", cwd=tmp_path, check=2)
-    assert "contradict" in failed.stderr
+    assert ars_here(*words, "--out", str(tmp_path / "c"), "--variant", "V2", "--no-normalise") == 2
+    assert "contradict" in capsys.readouterr().err
 
 
 def test_json_is_one_record_a_line_and_quiet_is_silent(tmp_path: Path) -> None:
@@ -138,21 +148,34 @@ def test_tasks_lists_the_twelve_and_lqr(tmp_path: Path) -> None:
         (["train", "Swimmer-v5", "--out", "notes.txt"], "notes.txt"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_touches_nothing(run: Path, words: list[str], expected: str) -> None:
+def test_a_mistake_is_one_sentence_and_touches_nothing(
+    run: Path, words: list[str], expected: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     here = run.parent
     (here / "notes.txt").write_text("not a policy")
+    monkeypatch.chdir(here)
 
     def files() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
 
     before = files()
-    result = ars(*words, cwd=here, check=2)
-    assert result.stdout == ""
-    assert result.stderr.startswith("ars: ")
-    assert result.stderr.count("\n") == 1
-    assert expected in result.stderr
-    assert "Traceback" not in result.stderr
+    assert ars_here(*words) == 2
+    said, error = capfd.readouterr()
+    assert said == ""
+    assert error.startswith("ars: ")
+    assert error.count("\n") == 1
+    assert expected in error
+    assert "Traceback" not in error
     assert files() == before
+
+
+@pytest.mark.parametrize("words", [["fly"], ["train", "Hopper-v5", "--b", "99"], ["resume", "."]])
+def test_a_mistake_is_one_sentence_of_a_process(words: list[str], tmp_path: Path) -> None:
+    """Nothing is added by the end of the interpreter."""
+    result = ars(*words, cwd=tmp_path, check=2)
+    assert (result.stdout, result.stderr.count("\n")) == ("", 1)
+    assert result.stderr.startswith("ars: ")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
@@ -240,14 +263,15 @@ def test_on_a_terminal_progress_is_live(tmp_path: Path) -> None:
         assert word in text
 
 
-def test_help_is_instant_and_shows_examples(tmp_path: Path) -> None:
+def test_help_is_instant_and_shows_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Loading NumPy, MuJoCo or Numba for help would take a second: the check is on what is loaded, not on a clock."""
     code = "import sys; from ars.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     code += "print([m for m in ('numpy', 'numba', 'mujoco', 'gymnasium', 'matplotlib') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert result.stdout.splitlines()[-1] == "[]"
     for command in ("train", "resume", "evaluate", "tasks"):
-        assert f"ars {command}" in ars(command, "--help", cwd=tmp_path).stdout
+        assert ars_here(command, "--help") == 0
+        assert f"ars {command}" in capsys.readouterr().out
 
 
 def test_listing_the_tasks_loads_no_compiler(tmp_path: Path) -> None:

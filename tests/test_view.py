@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from command_here import ars_here
 from small_runs import small_policy
 
 ARS = str(Path(sys.executable).with_name("ars"))
@@ -95,13 +96,20 @@ def test_without_egl_the_page_comes_without_a_film(runs: list[Path], tmp_path: P
         (["gallery", "run", "--seconds", "inf"], "seconds = inf"),
     ],
 )
-def test_a_mistake_is_one_sentence(runs: list[Path], tmp_path: Path, words: list[str], expected: str) -> None:
+def test_a_mistake_is_one_sentence(
+    runs: list[Path], tmp_path: Path, words: list[str], expected: str, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     for name in ("run", "damaged"):
         shutil.copytree(runs[0], tmp_path / name)
     lines = (runs[0] / "records.jsonl").read_bytes().split(b"\n")
     (tmp_path / "damaged" / "records.jsonl").write_bytes(b"\n".join([lines[0], lines[1][:50], *lines[2:]]))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    said, sentence = ars(*words, cwd=tmp_path, code=2)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert ars_here(*words) == 2
+    said, sentence = capfd.readouterr()
     assert said == ""
     assert expected in sentence
     assert "Traceback" not in sentence

@@ -55,7 +55,6 @@ def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
             name = task if rank == 0 else f"{task}-seed{curve.seed}"
             shutil.copyfile(path, FOLDER / f"{name}.npz")
             policy = LinearPolicy.load(FOLDER / f"{name}.npz")
-            fresh = evaluate(policy, episodes=EPISODES, seed=SEED, workers=workers).summary()
             shipped[name] = {
                 "task": task,
                 "variant": curve.label,
@@ -63,8 +62,7 @@ def ship(runs: Path, *, workers: int) -> dict[str, dict[str, Any]]:
                 "seed": curve.seed,
                 "eval_episodes": curve.eval_episodes,
                 "iteration": policy.task["iteration"],
-                "evaluation": fresh,
-                "versions": policy.task["versions"],
+                **measured(policy, workers),
             }
     for path in FOLDER.glob("*.npz"):  # last, so that an interruption leaves a complete set
         if path.stem not in shipped:
@@ -78,9 +76,19 @@ def add(name: str, path: Path, made: str, *, workers: int) -> dict[str, dict[str
     task = {**policy.task, "name": name}  # it may have been trained as an object
     LinearPolicy(policy.M, policy.mu, policy.sigma, task).save(FOLDER / f"{name}.npz")
     policy = LinearPolicy.load(FOLDER / f"{name}.npz")
-    fresh = evaluate(policy, episodes=EPISODES, seed=SEED, workers=workers).summary()
-    entry = {"task": name, "made": made, "evaluation": fresh, "versions": policy.task["versions"]}
+    entry = {"task": name, "made": made, **measured(policy, workers)}
     return dict(sorted({**read_json(FOLDER / "evaluations.json"), name: entry}.items()))
+
+
+def measured(policy: LinearPolicy, workers: int) -> dict[str, Any]:
+    """The fresh episodes, one by one too: a test repeats some of them instead of all."""
+    fresh = evaluate(policy, episodes=EPISODES, seed=SEED, workers=workers)
+    return {
+        "evaluation": fresh.summary(),
+        "versions": policy.task["versions"],
+        "rewards": fresh.rewards.tolist(),
+        "steps": fresh.steps.tolist(),
+    }
 
 
 def readme(shipped: dict[str, dict[str, Any]]) -> str:

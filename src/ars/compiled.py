@@ -20,6 +20,7 @@ from numba import njit
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # without what nobody calls: it compiles sooner
 _FOLDER = "ARS_CACHE"  # the environment variable by which workers learn of the private folder
 _NOTE = """\
 ars: Compiled code is not kept for the next start, because no folder for it is writable: set NUMBA_CACHE_DIR to one."""
@@ -27,7 +28,7 @@ ars: Compiled code is not kept for the next start, because no folder for it is w
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile at the first call, or load what an earlier process compiled."""
-    dispatcher: Any = njit(nogil=True)(function)
+    dispatcher: Any = njit(**_OPTIONS)(function)
     with suppress(RuntimeError):  # of Numba, which cannot write to any folder
         dispatcher._cache = _cache_for(function)
     return dispatcher
@@ -35,7 +36,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 def compiled_text(function: Callable[..., Any], digest: str) -> Any:
     """The same for a function of generated text, which has no file: it is kept under its digest."""
-    dispatcher: Any = njit(nogil=True)(function)
+    dispatcher: Any = njit(**_OPTIONS)(function)
     with suppress(RuntimeError):
         folder = _cache_for(compiled_text)._impl.locator.get_cache_path()
         locator = type("Locator", (_TextLocator,), {"folder": folder, "digest": digest})

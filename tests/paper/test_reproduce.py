@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ars.cli import main
 from ars.errors import SettingError
 from ars.experiments.cost import costs, on_cores
 from ars.experiments.run_specs import CAPS, RunSpec, run_spec
@@ -18,13 +17,8 @@ from ars.paper.artefact import pick
 from ars.paper.reproduce import Request, chosen, draw, draw_all, names, run_missing, write_index
 from ars.paper.table1 import variants
 from ars.presets import PRESETS, make_config
+from command_here import ars_here as ars
 from curve_maker import curve
-
-
-def ars(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    return int(end.value.code or 0)
 
 
 def test_every_table_and_figure_of_the_paper_is_there() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ars.cli import main
 from ars.curves import Curve, curve_settings
 from ars.errors import SettingError
 from ars.experiments import study
@@ -14,12 +13,7 @@ from ars.experiments.seeds import PAPER_SEEDS
 from ars.paper.searches import cells, draw_study, make_study, summary, table
 from ars.presets import PRESETS
 from ars.searches import search_name
-
-
-def ars(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    return int(end.value.code or 0)
+from command_here import ars_here as ars
 
 
 def run_of(spec: RunSpec, rewards: list[float], *, every: int = 250_000, episodes: int = 100) -> Curve:

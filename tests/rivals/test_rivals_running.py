@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from rival_curves import curve_of
 
-from ars.cli import main
 from ars.curves import load
 from ars.errors import DivergedError, SettingError
 from ars.experiments.seeds import PAPER_SEEDS
 from ars.experiments.study import study_seeds
 from ars.rivals import child, roster, running, zoo
 from ars.rivals.roster import Spec
+from command_here import ars_here as ars
 
 PPO = Spec("ppo", "Hopper-v1", 7, 40_000)
 PYTHON = """#!{python}
@@ -34,12 +34,6 @@ if (here / "broken").exists():
 run.add(Point(40_000, 9, 3.0, (3.0, 3.0), 4.0))
 run.end(Ending({{}}, {{}}))
 """
-
-
-def ars(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    return int(end.value.code or 0)
 
 
 def fake_python(folder: Path) -> Path:

@@ -133,7 +133,7 @@ def test_a_closure_counts_too() -> None:
 
     assert fingerprint(scaled(1.0)) == fingerprint(scaled(1.0))
     assert fingerprint(scaled(1.0)) != fingerprint(scaled(2.0))
-    robots = [replace(LEG, reward=[Reward(scaled(factor))], stop=[]) for factor in (1.0, 2.0)]
+    robots = [minimal(reward=[Reward(scaled(factor))]) for factor in (1.0, 2.0)]
     one, two = (MujocoTask(robot, "a:<b>").rollout(
         random_policy(MujocoTask(robot, "a:<b>")), KEY, H=5, shift=0.0, gather=False) for robot in robots)  # fmt: skip
     assert two.reward == pytest.approx(2 * one.reward)
@@ -158,7 +158,7 @@ def test_what_the_users_functions_raise_is_one_sentence() -> None:
     def texts(s: Any, k: Any, m: Any) -> float:
         return float(len("{:.3f}".format(s.t)))  # noqa: UP032 (what Numba lacks)
 
-    task = MujocoTask(replace(LEG, reward=[Reward(texts)]), "a:<b>")
+    task = MujocoTask(minimal(reward=[Reward(texts)]), "a:<b>")
     with pytest.raises(TaskError, match="A term cannot be compiled by Numba"):
         task.rollout(random_policy(task), KEY, H=3, shift=0.0, gather=False)
 

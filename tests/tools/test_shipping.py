@@ -11,7 +11,8 @@ from tools import shipping
 def test_few_rollouts_count_only_where_no_run_with_many_arrived(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for seed, rollouts in ((1, 100), (2, 3), (2, 2)):
+    monkeypatch.setattr(shipping, "EPISODES", 4)
+    for seed, rollouts in ((1, 4), (2, 3), (2, 2)):
         settings = {"N": 1, "H": 5, "protocol": "paper", "eval_every": 1, "eval_episodes": rollouts, "iterations": 2}
         list(ars.train("Swimmer-v1", seed=seed, out=tmp_path / f"{seed}-{rollouts}", **settings))
 

@@ -5,7 +5,6 @@ Usage: torture_bombs.py NAME prints a JSON object with the sentence and the peak
 
 import io
 import json
-import resource
 import sys
 import tempfile
 import zipfile
@@ -13,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from torture_damage import Case, read_policy, read_run
+from torture_runs import peak_memory
 
 from ars.errors import ArsError
 from ars.files import LARGEST_FILE, LARGEST_TASK
@@ -115,15 +115,14 @@ def main(name: str) -> None:
         case.put(case.good)
         make(case.path)
         size = case.path.stat().st_size
-        made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        made = peak_memory()
         said = "read"
         try:
             read_policy(case.path) if kind == "policy" else read_run(case.path)
         except ArsError as error:
             said = str(error)
         assert case.path.stat().st_size == size
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"said": said, "peak_MB": peak / 1024, "made_MB": made / 1024}))
+    print(json.dumps({"said": said, "peak_MB": peak_memory(), "made_MB": made}))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ torture_damage.py KIND FIRST LAST prints a JSON object.
 import io
 import json
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -25,7 +24,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [entry for entry in (str(HERE), str(HERE.parent)) if entry not in sys.path]
 
 import numpy as np  # noqa: E402
-from torture_runs import contents  # noqa: E402
+from torture_runs import contents, peak_memory  # noqa: E402
 
 from ars.errors import ArsError  # noqa: E402
 from ars.policy import LinearPolicy  # noqa: E402
@@ -330,8 +329,7 @@ def main(kind: str, first: int, last: int) -> None:
             finally:
                 signal.alarm(0)
             slowest = max(slowest, time.monotonic() - started)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"cases": last - first, "refused": refused, "slowest": slowest, "peak_MB": peak}))
+    print(json.dumps({"cases": last - first, "refused": refused, "slowest": slowest, "peak_MB": peak_memory()}))
 
 
 if __name__ == "__main__":

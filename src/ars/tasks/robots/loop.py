@@ -41,6 +41,8 @@ _LIBRARY: dict[str, Any] = {
     name: types.ExternalFunction(name, types.void(types.intp, types.intp)) for name in _ON_MODEL
 }
 _LIBRARY["mju_copy"] = types.ExternalFunction("mju_copy", types.void(types.intp, types.intp, types.int32))
+# Of functions that only compiled code calls: the wrappers for others would take a third of the time to compile.
+_INNER: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class Arrays(NamedTuple):
@@ -191,7 +193,7 @@ def _make_loop(functions: tuple[Callable[..., Any], ...], source: str, compiled:
         scope |= {name: compiled_function(f) for name, f in zip(names, functions, strict=True)}
         scope |= {
             **_LIBRARY,
-            "inlined": lambda f: njit(nogil=True, forceinline=True)(f),
+            "inlined": lambda f: njit(**_INNER, forceinline=True)(f),
             "cached": lambda f: compiled_text(f, digest),
         }
     else:
@@ -238,7 +240,7 @@ def compiled_function(function: Any) -> Any:
     inner = {name: compiled_function(value) for name, value in used.items() if isinstance(value, FunctionType)}
     own = _within(function, {name: _LIBRARY[name] for name in used if name in _LIBRARY} | inner)
     own.__qualname__ = f"{function.__qualname__}_{fingerprint(function)[:16]}"  # see _make_loop
-    return njit(nogil=True)(own)
+    return njit(**_INNER)(own)
 
 
 def _plain_function(function: Any, library: dict[str, Callable[..., None]]) -> Any:
