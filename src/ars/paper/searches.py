@@ -221,7 +221,9 @@ def _settings(study: Study) -> list[str]:
         listed: dict[str, list[str]] = {}
         for task in study.names:
             for spec in study_specs(study.stage, task, arm)[:1]:
-                values = ", ".join(f"{name} {value:g}" for name, value in search_settings(spec.config.search).items())
+                shared = {name: getattr(spec.config, name) for name in spec.also}
+                pairs = {**search_settings(spec.config.search), **shared}.items()
+                values = ", ".join(f"{name} {value:g}" for name, value in pairs)
                 listed.setdefault(f"{spec.config.label} with {values}", []).append(task)
         each = (f"{what} ({', '.join(tasks)})" if len(listed) > 1 else what for what, tasks in listed.items())
         notes.append(f"{arm}: {'; '.join(each)}.")
