@@ -12,18 +12,8 @@ from ars.stopping import Stop
 from ars.tasks.user_code import task_flag
 
 # Omitted at their defaults, which never change.
-RARE = (
-    "average",
-    "noise",
-    "table_size",
-    "stats_every",
-    "observe",
-    "mirror",
-    "steady",
-    "least_timesteps",
-    "ramp",
-    "hidden",
-)
+RARE = ("average", "noise", "table_size", "stats_every", "observe", "mirror", "steady", "least_timesteps", "ramp",
+        "hidden")  # fmt: skip
 
 
 def train_words(config: Config, stop: Stop) -> list[str]:

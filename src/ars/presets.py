@@ -154,7 +154,7 @@ def suggested(n: int, p: int, H: int) -> tuple[str, dict[str, Any]]:
     """The search for a task that the paper does not have, and those of its settings that are not its defaults: from the
     n numbers of an observation, the p of an action and the horizon alone, with no tuning per task.
 
-    csa, which needs no alpha, with the better half of twice the usual number of pairs: its defaults learn the paper's
+    csa, which needs no alpha, with the best half of twice the usual number of pairs: its defaults learn the paper's
     robots faster, but it was this that was measured on other tasks. Of n normalised observations the noise makes
     actions of the size nu sqrt(n); 0.3 of an action's usual range of 1 is enough to be felt and not so much as to
     saturate (docs/choosing.md has the figures).

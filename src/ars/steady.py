@@ -7,7 +7,7 @@ found is lost again. With sigma' and m' the new statistics, the same policy is
     M' = M diag(sigma' / sigma),    mu' = m' + sigma' · P ((mu − m') / sigma'),
 
 where P projects onto the rows of M': of the new mean, all is taken over that M' does not see. The search thus goes on
-in coordinates of unit variance, and from the policy that it chose.
+in coordinates of unit variance, and from the policy that it chose. (`scale` bounds sigma' / sigma.)
 """
 
 import numpy as np

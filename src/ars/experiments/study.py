@@ -31,7 +31,7 @@ ARMS = {
     "ars": Arm("ars"),
     "ars-steady": Arm("ars", STEADY),
     "csa": Arm("csa"),
-    "csa-ramp": Arm("csa", {"ramp": 3000, "stride": 1.0}, ("HalfCheetah",)),  # short horizons do harm to the others
+    "csa-ramp": Arm("csa", {"ramp": 3000, "stride": 1.0}, ("HalfCheetah",)),  # they harm Hopper and Swimmer
     "csa-grow": Arm("csa", {"growth": 1.0}),
     "csa-better": Arm("csa", {"both": False, "share": 0.5, "stride": 1.0}),
     "cma": Arm("cma", robots=SMALL),
