@@ -55,8 +55,21 @@ def test_csa_grows_as_it_shrinks() -> None:
     assert search.grown(12.5, 0.4, 0.625, 8.0) == pytest.approx((8.0, 0.5))  # and back
     assert search.grown(16.0, 0.5, 0.32, 8.0) == pytest.approx((18.0, 0.32 * math.sqrt(18.0 / 16.0)))  # nu: the rest
     assert search.grown(8.0, 0.5, 0.6, 8.0) == pytest.approx((8.0, 0.6))
-    assert search.grown(8.0, 0.9, 1.2, 8.0) == (8.0, 1.0)  # nu_most is 2
     assert CSA(nu=0.5, growth=0.0).grown(8.0, 0.5, 0.4, 8.0) == (8.0, 0.4)
+
+
+def test_csa_calms_down() -> None:
+    """The bound on nu: 2 nu_0 for `calm` steps, then as 1/j², and a third of it at last."""
+    search = CSA(nu=0.5, N=2, calm=4)
+    assert [search.bound(j) for j in (1.0, 4.0, 5.0, 1000.0)] == [1.0, 1.0, pytest.approx(0.64), pytest.approx(1 / 3)]
+    assert CSA(nu=0.5, calm=0).bound(1e9) == 1.0
+    rewards = np.array([[1.0, 3.0], [2.0, 0.0]])
+    params = {**search.initial((1, 2)), "path": np.array([[-9.0, 9.0]])}  # so long that nu would grow
+    seen = []
+    for _ in range(8):
+        params = {**search.step(params, TWO, rewards)[0], "path": params["path"]}
+        seen.append(float(params["nu"]))
+    assert seen == pytest.approx([1.0] * 4 + [16.0 / 25.0, 16.0 / 36.0, 1.0 / 3.0, 1.0 / 3.0])
 
 
 def test_csa_takes_more_pairs_than_it_asked_for() -> None:

@@ -13,7 +13,8 @@ what N cannot take within its bounds is left to nu:
 
 K. Nishida and Y. Akimoto, "PSA-CMA-ES: CMA-ES with population size adaptation" (2018), have the same purpose; with
 their rule nu ran away (docs/searches.md). The bound on nu is for the same reason: a robot that learns to fall ever
-sooner leaves a long path too.
+sooner leaves a long path too. The bound is high at first, because a large nu finds better gaits; among noisy rewards
+nothing would make nu smaller later, so that after j > calm steps it is nu_most nu_0 · max(nu_least, (calm / j)²).
 """
 
 import math
@@ -35,6 +36,7 @@ class CSA:
 
     signs: ClassVar[tuple[int, ...]] = (+1, -1)
     any_number: ClassVar[bool] = True  # of directions can be ranked
+    averaged: ClassVar[int] = 10  # iterations whose mean is evaluated: steps are long, and their noise averages out
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
     N: int = setting(0, help="Pairs of directions at first; 0: (4 + 3 ln np) / 3.", least=0, most=LARGEST_N)
@@ -44,6 +46,8 @@ class CSA:
     growth: float = setting(0.0, help="How much N grows while noise prevails; 0: it stays.", above=-1e-300)
     N_most: int = setting(100, help="N does not grow beyond it.", least=1, most=LARGEST_N, named=False)
     nu_most: float = setting(2.0, help="nu does not exceed its first value by more.", above=0, named=False)
+    calm: int = setting(150, help="Steps after which this bound falls, as 1/j²; 0: never.", least=0, most=10**9)
+    nu_least: float = setting(1.0 / 3.0, help="Part of this bound that is left at last.", above=0, most=1, named=False)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -55,7 +59,7 @@ class CSA:
 
         N = self.N or math.ceil(usual_population(shape[0] * shape[1]) / 3.0)
         zeros = np.zeros(shape)
-        return {"M": zeros, "path": zeros, "nu": np.array(self.nu), "N": np.array(float(N))}
+        return {"M": zeros, "path": zeros, "nu": np.array(self.nu), "N": np.array(float(N)), "j": np.array(0.0)}
 
     def size(self, params: "Params") -> int:
         return round(float(params["N"]))
@@ -71,7 +75,7 @@ class CSA:
         from ars.algorithm import norm
         from ars.searches.ranking import StepSize, best_of_pairs, both_halves, expected_norm, is_flat
 
-        nu, N = float(params["nu"]), float(params["N"])
+        nu, N, j = (float(params[name]) for name in ("nu", "N", "j"))
         telemetry: Telemetry = {"nu_now": nu, "N_now": float(len(rewards)), "update_norm": 0.0}
         if is_flat(rewards):
             return params, telemetry
@@ -81,11 +85,13 @@ class CSA:
         z = best.sum(deltas)
         adapted = StepSize(params["path"], nu).adapt(z, best.mueff)
         N_new, nu_new = self.grown(N, nu, adapted.nu, float(self.initial(z.shape)["N"]))
+        nu_new = min(nu_new, self.bound(j + 1.0))
         after = {
             "M": params["M"] + (self.stride * nu) * z,
             "path": adapted.path,
             "nu": np.array(nu_new),
             "N": np.array(N_new),
+            "j": np.array(j + 1.0),
         }
         path_length = norm(adapted.path) / expected_norm(z.size)
         return after, {**telemetry, "update_norm": self.stride * nu * norm(z), "path_length": path_length}
@@ -95,7 +101,12 @@ class CSA:
         if self.growth > 0.0:
             N_new = min(max(N * (nu / adapted) ** self.growth, N_0), max(float(self.N_most), N_0))
             N, adapted = N_new, adapted * (N_new / N) ** (0.5 / self.growth)
-        return N, min(adapted, self.nu_most * self.nu)
+        return N, adapted
+
+    def bound(self, j: float) -> float:
+        """What nu does not exceed after j steps."""
+        share = (self.calm / j) ** 2 if 0 < self.calm < j else 1.0
+        return self.nu_most * self.nu * max(self.nu_least, share)
 
     def label(self, normalise: bool) -> str:
         return "csa"
