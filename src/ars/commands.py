@@ -7,18 +7,21 @@ from typing import Any
 
 from ars.config import Config
 from ars.searches import search_name, search_settings
+from ars.searches.ars import ARS
 from ars.settings import own_fields
 from ars.stopping import Stop
 from ars.tasks.user_code import task_flag
 
-# Omitted at their defaults, which never change.
-RARE = ("average", "noise", "table_size", "stats_every", "observe", "mirror", "steady", "least_timesteps", "ramp",
-        "hidden")  # fmt: skip
+# Omitted at their defaults, which never change; the second ones only with ARS, because other searches have defaults of
+# their own for them.
+RARE = ("noise", "table_size", "stats_every", "observe", "mirror", "ramp", "hidden")
+RARE_IN_ARS = ("average", "steady", "least_timesteps")
 
 
 def train_words(config: Config, stop: Stop) -> list[str]:
     """`train` with all settings, so that they stay valid if a preset changes."""
-    usual = {f.name: f.default for f in own_fields(config) if f.name in RARE}
+    rare = (*RARE, *RARE_IN_ARS) if isinstance(config.search, ARS) else RARE
+    usual = {f.name: f.default for f in own_fields(config) if f.name in rare}
     shared = {f.name: getattr(config, f.name) for f in own_fields(config)}
     shared = {name: value for name, value in shared.items() if name not in usual or usual[name] != value}
     start = {"from": "POLICY", "from-weight": config.start.partition(":")[2]} if config.start else {}
