@@ -1,13 +1,19 @@
 """ars study: comparisons beyond the paper."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from ars.cli.common import OTHER, app, examples
-from ars.cli.many import Many
+from ars.cli.many import Many, report_failures
+from ars.cli.process import interrupt_code
 from ars.cli.reproduce import Draw, DryRun, Minutes, run_or_draw, some
+from ars.errors import SettingError
+
+if TYPE_CHECKING:
+    from ars.experiments.engine import Outcome
 
 
 @app.command(
@@ -16,10 +22,11 @@ from ars.cli.reproduce import Draw, DryRun, Minutes, run_or_draw, some
         "ars study searches --tasks Hopper-v1 --arms ars csa --minutes 60",
         "ars study searches --stage held-out --tasks Walker2d-v1",
         "ars study searches --stage held-out --draw",
+        "ars study races",
     )
 )
 def study(
-    target: Literal["searches"],
+    target: Literal["searches", "races"],
     /,
     *,
     stage: Annotated[
@@ -40,9 +47,45 @@ def study(
 
     It prints what the missing runs cost on this machine, runs them, and draws a table and a figure of the stage. The
     same command continues after an interruption; finished runs are not repeated.
+
+    races: ten races of eight seeds (ars race) beside the best of as many restarts, at the same total of timesteps.
     """
+    if target == "races":
+        if minutes is not None or tasks or arms or stage != "tuning":
+            raise SettingError("ars study races has no --stage, --tasks, --arms or --minutes: Ctrl-C saves everything.")
+        return races(out / "races", runs / "races", many, dry_run=dry_run, draw=draw)
     from ars.paper.searches import draw_study, make_study
 
     listed = {"tasks": some("tasks", tasks, "Swimmer-v1"), "arms": some("arms", arms, "csa")}
     request = make_study(stage, out=out, **listed)
     return run_or_draw(request, draw_study, many, minutes=minutes, dry_run=dry_run, draw=draw, runs=runs)
+
+
+def races(out: Path, runs: Path, many: Many, *, dry_run: bool, draw: bool) -> int:
+    """The races that are missing, and the table."""
+    from ars.experiments.race_study import Plan, read_study, run_study
+    from ars.paper.races import draw_races
+
+    if dry_run and draw:
+        raise SettingError("dry_run and draw contradict each other: give one of them.")
+    many.check()
+    plan = Plan()
+    if dry_run:
+        left = plan.races - len(read_study(plan, out))
+        print(
+            f"{left} of {plan.races} races are missing: {left * plan.budget:,} timesteps of {plan.task}, and about "
+            "half as many for restarts."
+        )
+        return 0
+    outcomes: Sequence[Outcome] = ()
+    if not draw:
+        say = (lambda _: None) if many.quiet else (lambda text: print(text, flush=True))
+        try:
+            outcomes = run_study(
+                plan, out, runs, lambda jobs: many.run(jobs, known={job.spec: 1.0 for job in jobs}), say
+            )
+        except KeyboardInterrupt:
+            print("Interrupted: everything is saved; the same command continues, and --draw draws what there is.")
+            return interrupt_code()
+    draw_races(plan, out)
+    return report_failures(list(outcomes), quiet=many.quiet)
