@@ -33,6 +33,10 @@ class Round:
     timesteps: int
     standings: tuple[Standing, ...]
 
+    def goes_on(self) -> bool:
+        """Whether any seed does: otherwise all have diverged."""
+        return any(standing.goes_on for standing in self.standings)
+
 
 @dataclass(frozen=True)
 class RaceFile:
@@ -79,11 +83,11 @@ def read_race(folder: Path) -> RaceFile | None:
         if value["format"] != FORMAT:
             raise ValueError(f"format {value['format']!r:.50} is unknown to this version of ars")
         rounds = tuple(
-            Round(_count(one["timesteps"]), tuple(_standing(standing) for standing in one["standings"]))
+            Round(count(one["timesteps"]), tuple(_standing(standing) for standing in one["standings"]))
             for one in value["rounds"]
         )
         winner = value["winner"]
-        return RaceFile(dict(value["decided_by"]), rounds, None if winner is None else _count(winner))
+        return RaceFile(dict(value["decided_by"]), rounds, None if winner is None else count(winner))
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(f"{path} is damaged: {one_line(error)}.") from error
 
@@ -92,10 +96,11 @@ def _standing(value: Mapping[str, Any]) -> Standing:
     mean = value["mean_return"]
     if mean is not None and (type(mean) not in (int, float) or not math.isfinite(mean)):
         raise ValueError(f"mean_return = {mean!r:.50}")
-    return Standing(_count(value["seed"]), _count(value["timesteps"]), mean, value["goes_on"] is True)
+    return Standing(count(value["seed"]), count(value["timesteps"]), mean, value["goes_on"] is True)
 
 
-def _count(value: Any) -> int:
+def count(value: Any) -> int:
+    """A number of things in a file, or ValueError."""
     if type(value) is not int or not 0 <= value < 2**64:
         raise ValueError(f"{value!r:.50} is not a count")
     return value

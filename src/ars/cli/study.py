@@ -30,8 +30,9 @@ def study(
     /,
     *,
     stage: Annotated[
-        Literal["tuning", "held-out"], Parameter(help="Seeds for choosing settings, or seeds that have not been seen.")
-    ] = "tuning",
+        Literal["tuning", "held-out"] | None,
+        Parameter(help="Seeds for choosing settings [default], or seeds that have not been seen."),
+    ] = None,
     tasks: Annotated[
         list[str] | None, Parameter(consume_multiple=True, help="Only these tasks: Swimmer-v1 Hopper-v1.")
     ] = None,
@@ -45,19 +46,20 @@ def study(
 ) -> int:
     """Compare searches on the paper's robots at equal timesteps: success, timesteps to the threshold, rewards, time.
 
-    It prints what the missing runs cost on this machine, runs them, and draws a table and a figure of the stage. The
-    same command continues after an interruption; finished runs are not repeated.
+    searches: it prints what the missing runs cost on this machine, runs them, and draws a table and a figure of the
+    stage. The same command continues after an interruption; finished runs are not repeated.
 
     races: ten races of eight seeds (ars race) beside the best of as many restarts, at the same total of timesteps.
     """
     if target == "races":
-        if minutes is not None or tasks or arms or stage != "tuning":
-            raise SettingError("ars study races has no --stage, --tasks, --arms or --minutes: Ctrl-C saves everything.")
+        given = {"stage": stage, "tasks": tasks, "arms": arms, "minutes": minutes}
+        if odd := [name for name, value in given.items() if value is not None]:
+            raise SettingError(f"--{odd[0]} applies to ars study searches only: leave it out.")
         return races(out / "races", runs / "races", many, dry_run=dry_run, draw=draw)
     from ars.paper.searches import draw_study, make_study
 
     listed = {"tasks": some("tasks", tasks, "Swimmer-v1"), "arms": some("arms", arms, "csa")}
-    request = make_study(stage, out=out, **listed)
+    request = make_study(stage or "tuning", out=out, **listed)
     return run_or_draw(request, draw_study, many, minutes=minutes, dry_run=dry_run, draw=draw, runs=runs)
 
 

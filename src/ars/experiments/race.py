@@ -144,7 +144,7 @@ def run_race(race: Race, run: RunJobs, say: Callable[[str], None] = lambda _: No
         outcomes += run(jobs)
         if to_do(jobs):  # some failed, or were stopped
             return Result(file, outcomes)
-        ends = {seed: _end(job, rung) for seed, job in zip(racing, jobs, strict=True)}
+        ends = {seed: end_of(job, rung) for seed, job in zip(racing, jobs, strict=True)}
         spent |= {seed: end.timesteps for seed, end in ends.items()}
         order = sorted(ends, key=lambda seed: (*ends[seed].place(), seed))
         racing = [seed for seed in order if not ends[seed].diverged][: 1 if last else counts[i + 1]]
@@ -167,7 +167,7 @@ def _listed(seeds: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True)
-class _End:
+class End:
     """Where a seed stands at a rung."""
 
     timesteps: int
@@ -180,13 +180,13 @@ class _End:
         return not self.reached, self.diverged, self.timesteps if self.reached else -self.mean_return
 
 
-def _end(job: Job, rung: int) -> _End:
+def end_of(job: Job, rung: int) -> End:
     records = up_to(read_records(job.folder / "records.jsonl"), rung, job.spec.until)
     diverged = load(job.file).failed and (not records or records[-1]["timesteps"] < rung)
     if not records:
-        return _End(0, -inf, False, diverged)
+        return End(0, -inf, False, diverged)
     last = records[-1]
-    return _End(last["timesteps"], mean_return(records, rung), reached(last, job.spec.until), diverged)
+    return End(last["timesteps"], mean_return(records, rung), reached(last, job.spec.until), diverged)
 
 
 def up_to(records: Records, timesteps: int, until: float | None = None) -> Records:
@@ -209,7 +209,7 @@ def reached(record: dict[str, Any], until: float | None) -> bool:
     return until is not None and mean is not None and mean >= until
 
 
-def _round(rung: int, order: Sequence[int], ends: dict[int, _End], on: Sequence[int]) -> Round:
+def _round(rung: int, order: Sequence[int], ends: dict[int, End], on: Sequence[int]) -> Round:
     rows = [(seed, ends[seed], seed in on) for seed in order]
     return Round(
         rung, tuple(Standing(seed, e.timesteps, None if e.diverged else e.mean_return, yes) for seed, e, yes in rows)

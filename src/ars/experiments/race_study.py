@@ -1,25 +1,26 @@
 """The study of races (`ars study races`): how often a race of csa's seeds makes Walker2d walk, and how often the best
 of as many restarts does, at the same total of timesteps.
 
-Both have the same seeds, eight at a time, which no setting was chosen on. A restart trains for an eighth of the budget,
-and the best one is chosen as in a race: by the mean return of its last training rollouts. Rewards are those of the last
+Both have the same seeds, on none of which a setting was chosen. A restart trains for an eighth of the budget, and the
+best one is chosen as in a race: by the mean return of its last training rollouts. Rewards are those of the last
 evaluation, which chose nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ars.errors import FileError
-from ars.experiments.engine import Outcome, to_do
-from ars.experiments.race import Race, RunJobs, make_race, mean_return, run_race, up_to
+from ars.errors import FileError, SettingError
+from ars.experiments.engine import Job, Outcome, to_do
+from ars.experiments.race import Race, RunJobs, end_of, make_race, run_race, up_to
 from ars.experiments.seeds import draw_seeds
 from ars.experiments.study import ROBOTS, study_seeds
 from ars.files import is_file, make_folder, one_line, read_json, write_json
+from ars.races import count
 from ars.run_files import read_records
 
 FORMAT = 1
+MOST = 1e300  # a reward
 
 
 class Plan(NamedTuple):
@@ -54,25 +55,25 @@ class Chosen(NamedTuple):
 
 
 class Raced(NamedTuple):
-    """What a race and restarts of the same seeds led to."""
+    """What a race and restarts of the same seeds led to; None if all had diverged."""
 
-    race: Chosen
-    restarts: Chosen
-    spent: int  # by all seeds of the race
-
-
-def at(records: Sequence[dict[str, Any]], timesteps: int) -> tuple[float, int, float]:
-    """A run so far: the mean return that it is ranked by, what it has spent, and its last evaluation."""
-    so_far = up_to(records, timesteps)
-    evaluations = [record["eval_mean"] for record in so_far if record.get("eval_mean") is not None]
-    return mean_return(so_far, timesteps), so_far[-1]["timesteps"], evaluations[-1] if evaluations else -inf
+    race: Chosen | None
+    restarts: Chosen | None
 
 
-def restarts_of(records: Mapping[int, Sequence[dict[str, Any]]], share: int) -> Chosen:
-    """The best of runs that have all spent `share`; ties go to the lower seed."""
-    ends = {seed: at(of_seed, share) for seed, of_seed in records.items()}
-    best = min(ends, key=lambda seed: (-ends[seed][0], seed))
-    return Chosen(best, *ends[best][1:])
+def best_of(jobs: Mapping[int, Job], timesteps: int) -> Chosen | None:
+    """The best of runs that have all spent so much, as a race ranks them; ties go to the lower seed."""
+    ends = {seed: end_of(job, timesteps) for seed, job in jobs.items()}
+    best = min(ends, key=lambda seed: (*ends[seed].place(), seed))
+    if ends[best].diverged:
+        return None
+    return Chosen(best, ends[best].timesteps, last_evaluation(jobs[best], ends[best].timesteps))
+
+
+def last_evaluation(job: Job, timesteps: int) -> float:
+    """Of a run, until it had spent so much; every run is evaluated after its first iteration."""
+    records = up_to(read_records(job.folder / "records.jsonl"), timesteps)
+    return float([record["eval_mean"] for record in records if record.get("eval_mean") is not None][-1])
 
 
 def run_study(
@@ -81,28 +82,27 @@ def run_study(
     """Run the races that are missing, one after the other, and write a small file after each; returns the runs of the
     race that could not be completed, if any."""
     make_folder(out)
+    there = read_study(plan, out)
     for k in range(1, plan.races + 1):
-        if is_file(out / f"{k}.json"):
+        if k in there:
             continue
         say(f"Race {k} of {plan.races}.")
         race, share = plan.race(k, runs), plan.budget // plan.seeds
         done = run_race(race, run, say)
-        if done.file.winner is None:
+        if done.file.winner is None and (not done.file.rounds or done.file.rounds[-1].goes_on()):
             return done.outcomes
         say(f"Restarts: {plan.seeds} seeds to {share:,} timesteps.")
-        jobs = [race.job(seed, share) for seed in race.specs]
-        outcomes = run(jobs)
-        if to_do(jobs):
+        jobs = {seed: race.job(seed, share) for seed in race.specs}
+        outcomes = run([*jobs.values()])
+        if to_do([*jobs.values()]):
             return outcomes
-        records = {seed: read_records(race.run_folder(seed) / "records.jsonl") for seed in race.specs}
-        places = done.file.places()
-        spent = {standing.seed: standing.timesteps for standing, _ in places}
-        won = at(records[done.file.winner], spent[done.file.winner])
-        raced = Raced(Chosen(done.file.winner, *won[1:]), restarts_of(records, share), sum(spent.values()))
-        write_json(out / f"{k}.json", {
-            "format": FORMAT, **race.decided_by(), "walks": plan.walks, "race": raced.race._asdict(),
-            "restarts": raced.restarts._asdict(), "spent": raced.spent,
-        })  # fmt: skip
+        winner, won = done.file.winner, None
+        if winner is not None:
+            spent = done.file.places()[0][0].timesteps
+            won = Chosen(winner, spent, last_evaluation(race.job(winner, spent), spent))
+        raced = Raced(won, best_of(jobs, share))
+        chosen = {name: one and one._asdict() for name, one in raced._asdict().items()}
+        write_json(out / f"{k}.json", {"format": FORMAT, **race.decided_by(), "walks": plan.walks, **chosen})
     return ()
 
 
@@ -115,13 +115,21 @@ def read_study(plan: Plan, out: Path) -> dict[int, Raced]:
             continue
         value = read_json(path)
         try:
-            if value["format"] != FORMAT or tuple(value["seeds"]) != plan.seeds_of(k) or value["budget"] != plan.budget:
-                raise ValueError("it is of another study")
-            found[k] = Raced(_chosen(value["race"]), _chosen(value["restarts"]), int(value["spent"]))
+            if value["format"] != FORMAT:
+                raise ValueError("its format is unknown")
+            decided = {name: value[name] for name in ("config", "seeds", "budget", "until")}
+            found[k] = Raced(_chosen(value["race"]), _chosen(value["restarts"]))
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(f"{path} is damaged: {one_line(error)}.") from error
+        if decided != plan.race(k, out).decided_by():
+            raise SettingError(f"{path} is of races with other settings: remove it, or give another --out and --runs.")
     return found
 
 
-def _chosen(value: dict[str, Any]) -> Chosen:
-    return Chosen(int(value["seed"]), int(value["timesteps"]), float(value["reward"]))
+def _chosen(value: Any) -> Chosen | None:
+    if value is None:
+        return None
+    reward = value["reward"]
+    if type(reward) not in (int, float) or not -MOST <= reward <= MOST:
+        raise ValueError(f"reward = {reward!r:.50}")
+    return Chosen(count(value["seed"]), count(value["timesteps"]), float(reward))
