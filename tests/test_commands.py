@@ -5,14 +5,20 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from cyclopts import App
 
 from ars import cli
 from ars.cli import main
+from ars.cli.settings import Settings
+from ars.commands import train_words
 from ars.page.report import commands
+from ars.presets import make_config
 from ars.run_files import read_run
+from ars.stopping import Stop
 
 OWN = "small_envs:Drift"
 QUICK = ("--N", "2", "--H", "5", "--protocol", "paper", "--eval-every", "1", "--eval-episodes", "2")
@@ -71,6 +77,24 @@ def test_what_to_type_next_names_the_users_own_task(say: Callable[..., str], tmp
     np.testing.assert_array_equal(*(read_run(path).policy.M for path in (spec, tmp_path / "again")))  # type: ignore[union-attr]
     say(*report[1:], "--quiet")
     assert (tmp_path / "report.html").is_file()
+
+
+@pytest.mark.parametrize("settings", [
+    {"search": "csa"}, {"search": "csa", "average": 0, "steady": False, "least_timesteps": 0}, {"search": "ars"},
+    {"search": "ars", "average": 3, "steady": True, "least_timesteps": 7}, {"search": "clipup", "steady": False},
+])  # fmt: skip
+def test_a_printed_training_has_the_same_settings(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    config = make_config("Hopper-v1", H=1000, shift=1.0, **settings)
+    said: list[dict[str, Any]] = []
+
+    def train(task: str, /, *, settings: Settings = Settings()) -> None:  # noqa: B008 (frozen)
+        said.append({"task": task, **settings.given()})
+
+    app = App()
+    app.command(train)
+    app(train_words(config, Stop()), exit_on_error=False, result_action="return_value")
+    [given] = said
+    assert make_config(given.pop("task"), **{"H": 1000, "shift": 1.0, **given}) == config
 
 
 def test_no_command_prints_one_without_the_helper() -> None:

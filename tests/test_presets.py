@@ -248,6 +248,14 @@ def test_trials_to_the_threshold_are_ranked_by_episodes() -> None:
     assert preset_trials.choose(never)["V1", "Swimmer"][0].alpha == 0.01
 
 
+def test_csa_evaluates_an_average_unless_the_user_says_otherwise() -> None:
+    task: dict[str, Any] = {"task": "Hopper-v1", "H": 1000, "shift": 1.0}
+    assert make_config(**task, search="csa").average == 10
+    assert make_config(**task, search=CSA(nu=0.1)).average == 10
+    assert make_config(**task, search="csa", average=0).average == 0
+    assert make_config(**task, search="cma").average == make_config(**task).average == 0
+
+
 def test_other_tasks_have_the_suggested_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """For their sizes, unless the user's settings belong to another; the paper's tasks never."""
     task: dict[str, Any] = {"task": "Any-v0", "H": 50, "shift": 0.0, "shape": (2, 3)}

@@ -154,6 +154,10 @@ def test_a_search_that_is_not_there_is_a_sentence_of_its_own(run: Path) -> None:
     saved["config"]["search"]["name"] = "sign"
     (run / "config.json").write_text(json.dumps(saved))
     refuse(run, "is of the search sign: this ars has ars")
+    saved["config"]["search"]["name"] = "ars"
+    del saved["config"]["search"]["b"]
+    (run / "config.json").write_text(json.dumps(saved))
+    refuse(run, "is of an earlier ars, without b: train anew, or continue it with the version of ars that made it")
 
 
 @pytest.mark.parametrize("file", ["checkpoint.npz", "config.json", "records.jsonl"])

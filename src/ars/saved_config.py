@@ -17,7 +17,8 @@ from ars.mirror import Mirror
 from ars.noise import check_table_size
 from ars.policy import LARGEST_M, observed_count
 from ars.records import LARGEST_COUNT
-from ars.searches import SEARCHES
+from ars.searches import SEARCHES, search_class
+from ars.settings import own_fields
 from ars.stopping import Stop
 from ars.versions import machine, versions
 
@@ -67,6 +68,13 @@ def read_config(path: Path) -> SavedConfig:
         search = saved["config"].get("search", {"name": "ars"}).get("name")
         if isinstance(search, str) and search.isidentifier() and search not in SEARCHES:
             raise UnknownSearchError(f"{file} is of the search {search}: this ars has {', '.join(SEARCHES)}.")
+        if search in SEARCHES and "search" in saved["config"]:
+            names = [f.name for f in own_fields(search_class(search))]
+            if missing := [name for name in names if name not in saved["config"]["search"]]:
+                raise UnknownSearchError(
+                    f"{file} is of an earlier {search}, without {missing[0]}: train anew, or continue it with the "
+                    "version of ars that made it."
+                )
         config = (Config.from_format_1 if version == 1 else Config.from_dict)(saved["config"])
         _check_view(config, definition)
         stop = Stop(**saved["stop"])

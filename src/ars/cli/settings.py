@@ -32,7 +32,7 @@ def _flag(f: Field[Any], group: Group, help: str) -> tuple[str, Any, Any]:
 def _shared_flags() -> list[tuple[str, Any, Any]]:
     flags = []
     for f in own_fields(Config):
-        known = f.default not in (MISSING, None, "") and f.name not in ("normalise", "table_size")
+        known = f.default not in (MISSING, None, "") and f.name not in ("normalise", "table_size", "average")
         default = f" [default: {f.default}]" if known else ""
         flags.append(_flag(f, GROUPS.get(f.name, OTHER), f.metadata["help"] + default))
     return flags

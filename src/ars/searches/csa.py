@@ -13,8 +13,8 @@ what N cannot take within its bounds is left to nu:
 
 K. Nishida and Y. Akimoto, "PSA-CMA-ES: CMA-ES with population size adaptation" (2018), have the same purpose; with
 their rule nu ran away (docs/searches.md). The bound on nu is for the same reason: a robot that learns to fall ever
-sooner leaves a long path too. The bound is high at first, because a large nu finds better gaits; among noisy rewards
-nothing would make nu smaller later, so that after j > calm steps it is nu_most nu_0 · max(nu_least, (calm / j)²).
+sooner leaves a long path too. A large nu finds better gaits at first, but where rewards are noisy nothing would shrink
+it later; after j > calm steps the bound is therefore nu_most nu_0 · max(nu_least, (calm / j)²).
 """
 
 import math
@@ -45,9 +45,11 @@ class CSA:
     stride: float = setting(1.5, help="Step, as a multiple of the weighted mean.", above=0, named=False)
     growth: float = setting(0.0, help="How much N grows while noise prevails; 0: it stays.", above=-1e-300)
     N_most: int = setting(100, help="N does not grow beyond it.", least=1, most=LARGEST_N, named=False)
-    nu_most: float = setting(2.0, help="nu does not exceed its first value by more.", above=0, named=False)
-    calm: int = setting(150, help="Steps after which this bound falls, as 1/j²; 0: never.", least=0, most=10**9)
-    nu_least: float = setting(1.0 / 3.0, help="Part of this bound that is left at last.", above=0, most=1, named=False)
+    nu_most: float = setting(2.0, help="Upper bound on nu, as a multiple of its first value.", above=0, named=False)
+    calm: int = setting(150, help="Steps after which the bound on nu falls, as 1/j²; 0: never.", least=0, most=10**9)
+    nu_least: float = setting(
+        1.0 / 3.0, help="The bound on nu falls to this part of itself at most.", above=0, most=1, named=False
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
