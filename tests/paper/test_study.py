@@ -90,6 +90,13 @@ def test_six_runs_have_an_interval_of_the_median() -> None:
     assert found[6:8] == ["1829 (0 to 3200)", "1829 (0 to 3200)"]
 
 
+def test_runs_that_the_cap_of_episodes_ended_count_at_later_budgets() -> None:
+    specs = study.study_specs("held-out", "Walker2d-v1", "csa")[:3]
+    walks, falls = run_of(specs[0], [9.0, 90.0, 900.0, 1000.0]), run_of(specs[1], [1.0, 2.0], episodes=20_000)
+    under_way = run_of(specs[2], [1.0, 2.0])
+    assert cells(specs, [walks, falls, under_way])[6] == "501 (2 to 1000)"
+
+
 def test_published_values_are_beside_ours(tmp_path: Path) -> None:
     made = make_study("held-out", out=tmp_path, tasks=["Ant"], arms=["ars", "cma"])
     rows = table(made, []).rows
