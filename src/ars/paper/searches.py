@@ -194,7 +194,7 @@ def _spent(timesteps: float) -> str:
 
 
 def _reward(curves: Sequence[Curve], goal: float, budget: int, cap: RunSpec) -> str:
-    """Mean, least and most at a budget, of the runs whose reward there is known: also of those that a cap ended before."""
+    """Mean, least and most at a budget, of the runs whose reward there is known; a cap may have ended them before."""
     episodes = math.inf if cap.episodes is None else cap.episodes
     known = [curve for curve in curves if curve.rewards.size and curve.settled(goal, episodes, budget)]
     if budget > (cap.timesteps or budget) or not known:
