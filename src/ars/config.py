@@ -49,7 +49,7 @@ class Config:
     )
     average: int = setting(
         0,
-        help="Evaluate and save the mean of M over about this many iterations; 0: M itself [default: csa 10, else 0].",
+        help="Evaluate and save the mean of M over about this many iterations; 0: M itself.",
         least=0,
         most=10**9,
     )

@@ -32,10 +32,17 @@ def _flag(f: Field[Any], group: Group, help: str) -> tuple[str, Any, Any]:
 def _shared_flags() -> list[tuple[str, Any, Any]]:
     flags = []
     for f in own_fields(Config):
-        known = f.default not in (MISSING, None, "") and f.name not in ("normalise", "table_size", "average")
-        default = f" [default: {f.default}]" if known else ""
+        known = f.default not in (MISSING, None, "") and f.name not in ("normalise", "table_size")
+        others = _averages() if f.name == "average" else ""
+        default = f" [default: {f.default}{others}]" if known else ""
         flags.append(_flag(f, GROUPS.get(f.name, OTHER), f.metadata["help"] + default))
     return flags
+
+
+def _averages() -> str:
+    """The searches with another default of --average."""
+    found = {search: getattr(search_class(search), "averaged", 0) for search in SEARCHES}
+    return "".join(f"; {search}: {count}" for search, count in found.items() if count)
 
 
 def _search_flags() -> list[tuple[str, Any, Any]]:
