@@ -10,7 +10,7 @@ from ars.errors import SettingError
 from ars.experiments import study
 from ars.experiments.run_specs import RunSpec
 from ars.experiments.seeds import PAPER_SEEDS
-from ars.paper.searches import cells, draw_study, make_study, summary, table
+from ars.paper.searches import cells, draw_study, known_until, make_study, summary, table
 from ars.presets import PRESETS
 from ars.searches import search_name
 from command_here import ars_here as ars
@@ -95,6 +95,8 @@ def test_runs_that_the_cap_of_episodes_ended_count_at_later_budgets() -> None:
     walks, falls = run_of(specs[0], [9.0, 90.0, 900.0, 1000.0]), run_of(specs[1], [1.0, 2.0], episodes=20_000)
     under_way = run_of(specs[2], [1.0, 2.0])
     assert cells(specs, [walks, falls, under_way])[6] == "501 (2 to 1000)"
+    assert known_until(specs, [walks, falls, under_way]) == 500_000  # the figure ends where the last is under way
+    assert known_until(specs, [falls]) == 10**7
 
 
 def test_published_values_are_beside_ours(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def _settings(study: Study) -> list[str]:
 
 
 def plot(study: Study, curves: Sequence[Curve]) -> "Figure":
-    """Median and quartiles of the evaluations against timesteps; a run that ended at the threshold stays there."""
+    """Median and quartiles of the evaluations against timesteps; a run that has ended stays where it did."""
     from matplotlib.ticker import FuncFormatter
 
     from ars import plotting
@@ -247,15 +247,22 @@ def plot(study: Study, curves: Sequence[Curve]) -> "Figure":
             specs = study_specs(study.stage, task, arm)
             there = [curve for curve in choose_curves(specs, curves) if curve.rewards.size]
             if there:
-                _draw(ax, there, specs[0].timesteps or 0, arm, f"C{i}")
+                _draw(ax, there, known_until(specs, there), arm, f"C{i}")
         ax.set_xlabel("timesteps, million")
         ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1e6:g}"))
         plotting.add_legend(ax)
     return figure
 
 
-def _draw(ax: "Axes", curves: Sequence[Curve], cap: int, label: str, colour: str) -> None:
-    at = np.linspace(0, cap, POINTS)
+def known_until(specs: Sequence[RunSpec], curves: Sequence[Curve]) -> int:
+    """The timesteps up to which all these runs are known: the stage's, or those of the shortest that is under way."""
+    by_identity = {spec.identity: spec for spec in specs}
+    under_way = [curve.timesteps for curve in curves if not by_identity[curve.identity].met_by(curve)]
+    return min([specs[0].timesteps or 0, *under_way])
+
+
+def _draw(ax: "Axes", curves: Sequence[Curve], end: int, label: str, colour: str) -> None:
+    at = np.linspace(0, end, POINTS)
     rows = np.array([st.resample(curve.columns["at_timesteps"], curve.rewards, at) for curve in curves])
     rows = np.where(np.isnan(rows), -math.inf, rows)  # before a run's first evaluation: below everything
     low, median, high = (np.where(np.isinf(row), np.nan, row) for row in st.percentile(rows, (25, 50, 75)))
