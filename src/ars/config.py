@@ -48,10 +48,7 @@ class Config:
         None, help="Rollouts per evaluation [default: 10; paper: 100].", least=1, most=LARGEST_EVALUATION
     )
     average: int = setting(
-        0,
-        help="Evaluate and save the mean of M over about this many iterations; 0: M itself.",
-        least=0,
-        most=10**9,
+        0, help="Evaluate and save the mean of M over about this many iterations; 0: M itself.", least=0, most=10**9
     )
     noise: str = setting(
         "counter", help="Directions from counters, or from a shared table of numbers.", choices=("counter", "table")

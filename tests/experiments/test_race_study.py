@@ -89,13 +89,12 @@ def test_a_race_that_is_stopped_has_no_file(tmp_path: Path) -> None:
     assert not list((tmp_path / "races").iterdir())
 
 
-def test_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table() -> None:
     raced = {
         1: Raced(Chosen(5, 1900, 60.0), Chosen(6, 500, 40.0)),
         2: Raced(Chosen(7, 1800, 50.0), None),
     }
-    monkeypatch.setattr("ars.paper.races.read_study", lambda plan, out: raced)
-    drawn = table(SMALL, tmp_path)
+    drawn = table(SMALL, raced)
     assert drawn.rows[0] == ["1", "5", "1,900", "60", "6", "500", "40"]
     assert drawn.rows[1][4:] == ["–", "–", "diverged"]
     assert "races 2 of 2 (34% to 100%), for restarts 0 of 2 (0% to 66%)" in drawn.notes[0]

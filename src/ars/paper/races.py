@@ -1,11 +1,11 @@
 """The study of races as a table, from its small files alone."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ars import statistics as st
-from ars.experiments.race_study import Chosen, Plan, read_study
+from ars.experiments.race_study import Chosen, Plan, Raced, read_study
 from ars.files import make_folder, write_atomic
 from ars.paper.artefact import NOTHING, Table, scientific
 
@@ -14,19 +14,19 @@ COLUMNS = ("race", "winner", "its timesteps", "reward", "best restart", "its tim
 
 def draw_races(plan: Plan, out: Path, say: Callable[[str], None] = print) -> None:
     """Write races.md and races.csv beside the folder of the races."""
-    if not read_study(plan, out):
+    found = read_study(plan, out)
+    if not found:
         say("There are no races yet: run ars study races.")
         return
-    drawn = table(plan, out)
+    drawn = table(plan, found)
     make_folder(out.parent)
     for name, text in {"races.md": drawn.markdown(), "races.csv": drawn.csv()}.items():
         write_atomic(out.parent / name, text.encode())
         say(str(out.parent / name))
 
 
-def table(plan: Plan, out: Path) -> Table:
+def table(plan: Plan, found: Mapping[int, Raced]) -> Table:
     """A row per race, and how many led to a walk."""
-    found = read_study(plan, out)
     rows = [[str(k), *_cells(raced.race), *_cells(raced.restarts)] for k, raced in sorted(found.items())]
     races, restarts = ([_walks(plan, one) for one in side] for side in zip(*found.values(), strict=True))
     note = (
