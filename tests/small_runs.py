@@ -14,7 +14,7 @@ from ars.tasks import make
 QUICK = {"N": 2, "H": 25, "protocol": "paper", "eval_every": 2, "eval_episodes": 2}
 SMALL_SEARCHES: dict[str, dict[str, Any]] = {  # search → its settings, for a few short rollouts per iteration
     "ars": {"N": 4},
-    "csa": {"N": 4, "growth": 1.0, "N_most": 9, "least_timesteps": 300, "calm": 1},  # N and the bound on nu change
+    "csa": {"N": 4, "growth": 1.0, "N_most": 9, "least_timesteps": 300, "calm": 1, "duel": 20},
     "cma": {"N": 5, "least_timesteps": 300},
     "sep-cma": {"N": 5, "least_timesteps": 0},
     "clipup": {"N": 4, "b": 3},

@@ -15,7 +15,7 @@ from ars.tasks.user_code import task_flag
 # Omitted at their defaults, which never change; RARE_IN_ARS only with ARS, because other searches have defaults of
 # their own for them.
 RARE = ("noise", "table_size", "stats_every", "observe", "mirror", "ramp", "hidden")
-RARE_IN_ARS = ("average", "steady", "least_timesteps")
+RARE_IN_ARS = ("average", "steady", "least_timesteps", "duel")
 
 
 def train_words(config: Config, stop: Stop) -> list[str]:

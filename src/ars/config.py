@@ -20,7 +20,7 @@ ADDED_TO_FORMAT_1 = {"noise": "counter", "table_size": 0, "stats_every": 1}  # m
 # Settings younger than format 2: a file without one means this value, and a file with this value does not have it, so
 # that the files and identities of older runs stay as they are.
 ADDED_TO_FORMAT_2 = {"protocol": "paper", "average": 0, "observe": subset.ALL, "mirror": False, "steady": False,
-                     "least_timesteps": 0, "over": "mean", "hidden": "", "ramp": 0}  # fmt: skip
+                     "least_timesteps": 0, "over": "mean", "hidden": "", "ramp": 0, "duel": 0}  # fmt: skip
 FRUGAL = 10  # training timesteps per timestep of evaluation, at least, by the frugal protocol
 PROTOCOLS = {"frugal": (1, 10), "paper": (10, 100)}  # eval_every and eval_episodes, if not given
 
@@ -66,6 +66,10 @@ class Config:
     ramp: int = setting(
         0, help="Whole episodes' worth of timesteps in which the horizon grows from H/4 to H; 0: it is H.", least=0,
         most=10**9,
+    )  # fmt: skip
+    duel: int = setting(
+        0, help="Whole episodes' worth of timesteps after which a fresh start is tried; the better goes on; 0: never.",
+        least=0, most=10**9,
     )  # fmt: skip
     over: str = setting(
         "mean", help="How a direction's rewards in a robot's scenarios become one; cvar: mean of the worse half.",
@@ -114,9 +118,11 @@ class Config:
             hidden_layers(self.hidden)
         except ValueError as error:
             raise SettingError(f"hidden: {error}.") from error
-        for name in ("steady", "mirror", "start"):
+        for name in ("steady", "mirror", "start", "duel"):
             if self.hidden and getattr(self, name):
                 raise SettingError(f"{name} is for linear policies, and hidden = {self.hidden} is a network.")
+        if self.start and self.duel:
+            raise SettingError(f"duel = {self.duel} starts from nothing, and this run from a policy: give duel = 0.")
 
     def shape(self, p: int, n: int) -> tuple[int, int]:
         """The shape of M: (p, n), or one row with all numbers of a network."""

@@ -43,6 +43,8 @@ class History:
     def add(self, row: Row, policy: AnyPolicy | None = None) -> None:
         if row.get("length_mean") is None or row.get("reward_max") is None:  # a line of format 1
             return
+        if row.get("duel"):  # of a fresh start, which is no symptom of the run
+            return
         self.first, self.policy = self.first or row, policy
         self.recent.append(row)
         if row.get("eval_mean") is not None:

@@ -162,7 +162,7 @@ def suggested(n: int, p: int, H: int) -> tuple[str, dict[str, Any]]:
     from ars.searches.ranking import default_pairs
 
     nu = float(f"{ACTION_NOISE / math.sqrt(n):.2g}")
-    return "csa", {"nu": nu, "N": 2 * default_pairs(n * p), "share": 0.5, "calm": 0, "average": 0}
+    return "csa", {"nu": nu, "N": 2 * default_pairs(n * p), "share": 0.5, "calm": 0, "average": 0, "duel": 0}
 
 
 def _suggestion(task: str, shape: tuple[int, int] | None, H: int, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -223,6 +223,7 @@ def make_config(
     if getattr(made, "any_number", False):
         shared["least_timesteps"] = LEAST_EPISODES * whole_number("H", H, 1, 10**9)
     shared["average"] = getattr(made, "averaged", 0)
+    shared["duel"] = 0 if given.get("hidden") or given.get("start") else getattr(made, "duelled", 0)
     return Config(**{"task": task, "search": made, "H": H, "shift": shift, **shared, **given})
 
 

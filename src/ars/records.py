@@ -31,12 +31,12 @@ COUNTS = ("iteration", "episodes", "timesteps")
 CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # everything else in a record is determined by the configuration
 SYMPTOMS = ("length_first", "flat_at", "reward_spread", "saturation")  # each where it is first seen: notes.py
 SHARED = (
-    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped", *SYMPTOMS,
+    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped", "duel", *SYMPTOMS,
     "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
     "confirm_mean", "confirm_std", "confirm_min", "confirm_max", "confirm_episodes", "confirm_dropped",
 )  # fmt: skip
-WHOLE = (*COUNTS, "dropped", "wire_bytes_out", "wire_bytes_in", "eval_episodes", "eval_dropped", "confirm_episodes",
-         "confirm_dropped")  # fmt: skip
+WHOLE = (*COUNTS, "dropped", "duel", "wire_bytes_out", "wire_bytes_in", "eval_episodes", "eval_dropped",
+         "confirm_episodes", "confirm_dropped")  # fmt: skip
 
 
 class Evaluations(NamedTuple):
@@ -48,6 +48,16 @@ class Evaluations(NamedTuple):
 
 
 NO_EVALUATIONS = Evaluations()
+
+
+class Age(NamedTuple):
+    """What a start has had so far: everything since the beginning, unless there were duels (duel.py)."""
+
+    j: int = 0  # iterations
+    timesteps: int = 0
+
+
+NEWBORN = Age()
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,10 @@ class State:
     average: FloatArray | None = None  # of M over the iterations so far, if it is asked for
     length: float = 0.0  # mean steps per rollout of the last iteration, if their number depends on it
     mu: FloatArray | None = None  # in place of the states' mean, if policies are steady (steady.py)
+    age: Age = NEWBORN
+    score: float = 0.0  # what duels compare, if there are any (duel.py)
+    duels: int = 0  # begun so far
+    waiting: "State | None" = None  # the start whose policy is evaluated and saved, while a duel lasts
 
     def __repr__(self) -> str:
         p, n = self.M.shape
@@ -82,6 +96,8 @@ class State:
 
     def policy(self, *, normalised: bool, task: dict[str, Any], hidden: str = "") -> AnyPolicy:
         """M_j or its average with mu_j and Sigma_j, or with 0 and 1: the policy that is evaluated and saved."""
+        if self.waiting is not None:
+            return self.waiting.policy(normalised=normalised, task=task, hidden=hidden)
         n = len(self.moments.mean)
         mu, sigma = self.moments.freeze() if normalised else (np.zeros(n), np.ones(n))
         if self.mu is not None:
@@ -132,6 +148,7 @@ class Record:
     reward_max: float
     length_mean: float  # steps per training rollout of this iteration
     dropped: int  # directions left out because a rollout was not finite
+    duel: int | None = None  # the number of the duel, if this iteration's rollouts were those of a fresh start
     evaluation: Evaluation | None
     state: State
     policy: AnyPolicy
@@ -171,7 +188,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The line of records.jsonl."""
-        optional = (*SYMPTOMS, "wire_bytes_out", "wire_bytes_in")
+        optional = ("duel", *SYMPTOMS, "wire_bytes_out", "wire_bytes_in")
         evaluated = ("eval_", "confirm_")
         line = {name: getattr(self, name) for name in SHARED if not name.startswith(evaluated) or name in CLOCKS}
         line = {name: value for name, value in line.items() if name not in optional or value is not None}

@@ -41,6 +41,7 @@ from ars.records import (
     LARGEST_COUNT,
     LONGEST_LINE,
     NO_EVALUATIONS,
+    Age,
     Evaluations,
     Record,
     State,
@@ -60,11 +61,13 @@ ASKED = "asked"  # the default folder of candidate files
 MEASURED_ELSEWHERE = "measured_elsewhere"  # marks a task that only ask and tell can run
 NAMES = ("config.json", "records.jsonl", "checkpoint.npz", "policy.npz", "best.npz")
 PARAM = "param."  # prefix of the names of the search's arrays in checkpoint.npz
-CHECKPOINT = ("format", "j", "count", "mean", "m2", "episodes", "timesteps", "seconds", "last_line", "best_iteration",
-              "best_mean", "best_M", "best_mu", "best_sigma")  # fmt: skip
+WHOLE = ("format", "j", "episodes", "timesteps", "seconds", "last_line", "best_iteration", "best_mean", "best_M",
+         "best_mu", "best_sigma")  # fmt: skip
+FORMAT_1 = ("M", "count", "mean", "m2")
 HASHES = ("run", "records_size", "records_sha256")  # since format 2
 # Only of the frugal protocol, with an average, with least_timesteps, and of steady policies.
 EVALUATIONS, AVERAGE, LENGTH, MU = "evaluations", "average", "length", "mu"
+DUEL, SCORE, WAITING = "duel", "score", "waiting."  # only with duels; a prefix of the names of the start that waits
 MOST_SESSIONS = 1000  # kept in config.json
 
 
@@ -242,17 +245,16 @@ class Run:
                 raise self._cannot_write(error) from error
         state, best = self.state, self.best
         nothing = np.zeros(0)
+        waiting = {} if state.waiting is None else self._start(state.waiting)
         write_npz(
             self.path / "checkpoint.npz",
             {
                 "format": np.array(FORMAT),
                 "run": np.array(self._identity),
                 "j": np.array(state.j),
-                **{f"{PARAM}{name}": array for name, array in state.params.items()},
+                **self._start(state),
+                **{f"{WAITING}{name}": array for name, array in waiting.items()},
                 **self._extra(),
-                "count": state.moments.count,
-                "mean": state.moments.mean,
-                "m2": state.moments.m2,
                 "episodes": np.array(state.episodes),
                 "timesteps": np.array(state.timesteps),
                 "seconds": np.array(self.seconds),
@@ -270,17 +272,25 @@ class Run:
         self._saved_at, self._saved_j = time.monotonic(), state.j
 
     def _extra(self) -> dict[str, NDArray[Any]]:
-        """Arrays that only some configurations have."""
-        state, extra = self.state, dict[str, NDArray[Any]]()
-        if self.config.protocol == "frugal":
-            extra[EVALUATIONS] = np.array(state.evaluations, dtype=np.int64)
+        """What only some configurations have, of the run as a whole."""
+        if self.config.protocol != "frugal":
+            return {}
+        return {EVALUATIONS: np.array(self.state.evaluations, dtype=np.int64)}
+
+    def _start(self, state: State) -> dict[str, NDArray[Any]]:
+        """The arrays of a start: all that a duel exchanges."""
+        arrays: dict[str, NDArray[Any]] = {f"{PARAM}{name}": array for name, array in state.params.items()}
+        arrays |= {"count": state.moments.count, "mean": state.moments.mean, "m2": state.moments.m2}
         if self.config.average:
-            extra[AVERAGE] = state.M if state.average is None else state.average
+            arrays[AVERAGE] = state.M if state.average is None else state.average
         if self.config.least_timesteps:
-            extra[LENGTH] = np.array(state.length)
+            arrays[LENGTH] = np.array(state.length)
         if self.config.steady:
-            extra[MU] = np.zeros(self.definition["n"]) if state.mu is None else state.mu
-        return extra
+            arrays[MU] = np.zeros(self.definition["n"]) if state.mu is None else state.mu
+        if self.config.duel:
+            arrays[DUEL] = np.array([*state.age, state.duels], dtype=np.int64)
+            arrays[SCORE] = np.array(state.score)
+        return arrays
 
     def _write_policies(self) -> None:
         self.policy().save(self.path / "policy.npz")
@@ -296,8 +306,10 @@ class Run:
     def _load(self) -> None:
         path = self.path / "checkpoint.npz"
         try:
-            params = [f"{PARAM}{name}" for name in self.state.params]
-            arrays = read_npz(path, (*CHECKPOINT, "M"), (*CHECKPOINT, *HASHES, *params, *self._extra()))
+            start = self._start(self.state)
+            names = (*WHOLE, *HASHES, *start, *self._extra())
+            duel = [(*names, *(f"{WAITING}{name}" for name in start))] if self.config.duel else []
+            arrays = read_npz(path, (*WHOLE, *FORMAT_1), *duel, names)
             version = _single(arrays, "format", "iu")
             if version not in (1, FORMAT):
                 raise ValueError(f"format {version} is unknown to this version of ars, which reads {FORMAT} and 1")
@@ -318,23 +330,19 @@ class Run:
         n, p = self.definition["n"], self.definition["p"]
         if version == 1 and set(self.state.params) != {"M"}:
             raise ValueError("format 1 has no search other than ars")
-        params = {name: arrays[f"{PARAM}{name}" if version == FORMAT else name] for name in self.state.params}
-        for name, expected in self.state.params.items():
-            array = params[name]
-            if array.shape != expected.shape or array.dtype != np.float64 or not np.isfinite(array).all():
-                raise ValueError(f"{name} {array.shape} does not fit a task with n = {n} and p = {p}")
-        mean, m2 = arrays["mean"], arrays["m2"]
-        names = ("j", "count", "episodes", "timesteps", "best_iteration")
-        j, count, episodes, timesteps, best_iteration = counts = [_single(arrays, name, "iu") for name in names]
-        if mean.shape != (n,) or m2.shape != (n,):
-            raise ValueError(f"mean {mean.shape} does not fit a task with n = {n} and p = {p}")
+        names = ("j", "episodes", "timesteps", "best_iteration")
+        j, episodes, timesteps, best_iteration = counts = [_single(arrays, name, "iu") for name in names]
         if min(counts) < 0 or max(counts) > LARGEST_COUNT or best_iteration > j or bool(episodes) != bool(j):
             raise ValueError("its counts are impossible for this run")
-        if m2.dtype != np.float64 or not (m2 >= 0).all() or not np.isfinite(m2).all():
-            raise ValueError("variances are finite and not negative")
-        self._checked(path, params["M"], mean, np.ones(n))
-        moments = Moments(np.asarray(count, dtype=np.int64), mean, m2)
-        self.state = State(j, params, moments, episodes, timesteps, *self._take_extra(path, arrays, j))
+        evaluations = NO_EVALUATIONS
+        if (given := arrays.get(EVALUATIONS)) is not None:
+            if given.shape != (len(evaluations),) or given.dtype != np.int64 or given.min() < 0 or given[2] > j:
+                raise ValueError("its evaluations are impossible for this run")
+            evaluations = Evaluations(*given.tolist())
+        run = replace(self.state, j=j, episodes=episodes, timesteps=timesteps, evaluations=evaluations)
+        inner = {name.removeprefix(WAITING): array for name, array in arrays.items() if name.startswith(WAITING)}
+        waiting = self._take_start(path, inner, run, version) if inner else None
+        self.state = replace(self._take_start(path, arrays, run, version), waiting=waiting)
         self.seconds = _single(arrays, "seconds", "f")
         if not (np.isfinite(self.seconds) and self.seconds >= 0):
             raise ValueError(f"seconds = {self.seconds}")
@@ -355,25 +363,37 @@ class Run:
         check_policy_arrays(path, M, mu, sigma)
         return LinearPolicy(M, mu, sigma)
 
-    def _take_extra(
-        self, path: Path, arrays: dict[str, NDArray[Any]], j: int
-    ) -> tuple[Evaluations, FloatArray | None, float, FloatArray | None]:
-        """What `_extra` wrote; nothing before format 2."""
-        evaluations, average, mu = NO_EVALUATIONS, arrays.get(AVERAGE), arrays.get(MU)
-        if (given := arrays.get(EVALUATIONS)) is not None:
-            if given.shape != (len(evaluations),) or given.dtype != np.int64 or given.min() < 0 or given[2] > j:
-                raise ValueError("its evaluations are impossible for this run")
-            evaluations = Evaluations(*given.tolist())
+    def _take_start(self, path: Path, arrays: dict[str, NDArray[Any]], run: State, version: int) -> State:
+        """What `_start` wrote, with the counts of the run. Format 1 has no prefix, and nothing but M and moments."""
+        n, p = self.definition["n"], self.definition["p"]
+        params = {name: arrays[f"{PARAM}{name}" if version == FORMAT else name] for name in run.params}
+        for name, expected in run.params.items():
+            array = params[name]
+            if array.shape != expected.shape or array.dtype != np.float64 or not np.isfinite(array).all():
+                raise ValueError(f"{name} {array.shape} does not fit a task with n = {n} and p = {p}")
+        mean, m2, count = arrays["mean"], arrays["m2"], _single(arrays, "count", "iu")
+        if mean.shape != (n,) or m2.shape != (n,):
+            raise ValueError(f"mean {mean.shape} does not fit a task with n = {n} and p = {p}")
+        if not 0 <= count <= LARGEST_COUNT:
+            raise ValueError("its counts are impossible for this run")
+        if m2.dtype != np.float64 or not (m2 >= 0).all() or not np.isfinite(m2).all():
+            raise ValueError("variances are finite and not negative")
+        self._checked(path, params["M"], mean, np.ones(n))
+        average, mu = arrays.get(AVERAGE), arrays.get(MU)
         if average is not None:
-            if average.shape != self.state.M.shape:
-                raise ValueError(f"average {average.shape} does not fit M {self.state.M.shape}")
-            self._checked(path, average, arrays["mean"], np.ones(self.definition["n"]))
+            if average.shape != params["M"].shape:
+                raise ValueError(f"average {average.shape} does not fit M {params['M'].shape}")
+            self._checked(path, average, mean, np.ones(n))
         length = _single(arrays, LENGTH, "f") if LENGTH in arrays else 0.0
         if not 0.0 <= length <= LARGEST_COUNT:
             raise ValueError(f"length = {length}")
         if mu is not None:
-            check_policy_arrays(path, self.state.M, mu, np.ones(self.definition["n"]))
-        return evaluations, average, length, mu
+            check_policy_arrays(path, params["M"], mu, np.ones(n))
+        start = replace(
+            run, params=params, moments=Moments(np.asarray(count, dtype=np.int64), mean, m2), average=average,
+            length=length, mu=mu, age=Age(run.j, run.timesteps),
+        )  # fmt: skip
+        return _take_duel(arrays, start) if self.config.duel else start
 
     def _check_last_line(self) -> None:
         """Check the record of iteration j, which the checkpoint holds too."""
@@ -502,6 +522,17 @@ class _Digest:
 def confirmed(line: Mapping[str, Any]) -> tuple[float | None, int | None]:
     """The mean reward of a record's confirmation, and its number of rollouts."""
     return line.get("confirm_mean"), line.get("confirm_episodes")
+
+
+def _take_duel(arrays: dict[str, NDArray[Any]], start: State) -> State:
+    """The start with its age and score; without duels it is as old as its run."""
+    counts, score = arrays[DUEL], _single(arrays, SCORE, "f")
+    if counts.shape != (3,) or counts.dtype != np.int64 or counts.min() < 0 or not np.isfinite(score):
+        raise ValueError("its duel is impossible for this run")
+    age, duels = Age(*counts[:2].tolist()), int(counts[2])
+    if age.j > start.j or age.timesteps > start.timesteps:
+        raise ValueError("its duel is impossible for this run")
+    return replace(start, age=age, duels=duels, score=score)
 
 
 def initial_state(config: Config, definition: Mapping[str, Any]) -> State:

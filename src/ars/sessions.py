@@ -234,6 +234,7 @@ def train(
     steady: bool | None = None,
     least_timesteps: int | None = None,
     ramp: int | None = None,
+    duel: int | None = None,
     hidden: str | None = None,
     iterations: int | None = None,
     episodes: int | None = None,

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.config import FRUGAL, Config
+from ars.duel import after_duel, begins, in_duel, next_score
 from ars.errors import DivergedError, SearchError, SettingError
 from ars.executors import Batch, Executor, Rollouts
 from ars.mirror import Mirror
 from ars.network import AnyPolicy
 from ars.noise import Directions, Stream
-from ars.records import SHARED, Evaluation, Evaluations, Record, State, policy_task
+from ars.records import SHARED, Age, Evaluation, Evaluations, Record, State, policy_task
 from ars.searches import Telemetry, next_params, next_size, search_settings
 from ars.settings import own_fields
 from ars.steady import scale, steady_mean
@@ -37,7 +38,7 @@ def training_batch(config: Config, state: State, mirror: Mirror | None = None) -
     if config.mirror != (mirror is not None):
         raise SettingError(f"mirror = {config.mirror} and the task's definition contradict each other.")
     return Batch(
-        policy=policy_of(config, replace(state, average=None), {}), search=search, params=state.params,
+        policy=policy_of(config, replace(state, average=None, waiting=None), {}), search=search, params=state.params,
         size=directions(config, state), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
         H=horizon(config, state), shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
         table_size=config.table_size, mirror=mirror,
@@ -63,7 +64,7 @@ def horizon(config: Config, state: State) -> int:
     much about a gait as the whole, a timestep buys more directions."""
     if not config.ramp:
         return config.H
-    done = min(1.0, state.timesteps / (config.ramp * config.H))
+    done = min(1.0, state.age.timesteps / (config.ramp * config.H))
     return math.ceil(config.H * (SHORTEST + (1.0 - SHORTEST) * done))
 
 
@@ -95,14 +96,20 @@ def update(config: Config, state: State, rollouts: Rollouts, mirror: Mirror | No
     numbers = *params.values(), moments.mean, moments.m2, *(array for array in (average, mu) if array is not None)
     if not all(np.isfinite(array).all() for array in numbers) or any(map(math.isinf, telemetry.values())):
         raise DivergedError(f"The update of iteration {state.j + 1} is not finite: {_advice(config)}.")
-    episodes, timesteps = state.episodes + rollouts.steps.size, state.timesteps + int(rollouts.steps.sum())
-    length = float(rollouts.steps.mean()) if config.least_timesteps else 0.0
-    return State(state.j + 1, params, moments, episodes, timesteps, state.evaluations, average, length, mu), telemetry
+    episodes, steps = rollouts.steps.size, int(rollouts.steps.sum())
+    after = replace(
+        state, j=state.j + 1, params=params, moments=moments, average=average, mu=mu,
+        episodes=state.episodes + episodes, timesteps=state.timesteps + steps,
+        age=Age(state.age.j + 1, state.age.timesteps + steps),
+        length=float(rollouts.steps.mean()) if config.least_timesteps else 0.0,
+        score=next_score(state, float(rewards[rollouts.finite].mean())) if config.duel else 0.0,
+    )  # fmt: skip
+    return after_duel(config, after), telemetry
 
 
 def next_average(config: Config, state: State, M: FloatArray) -> FloatArray | None:
     """The average of M_1 … M_{j+1}: a plain mean at first, then exponential with a time constant of K iterations."""
-    weight = min(state.j + 1, config.average)
+    weight = min(state.age.j + 1, config.average)
     if weight <= 1 or state.average is None:
         return M if weight else None
     with np.errstate(over="ignore"):  # the caller checks for infinity
@@ -126,7 +133,7 @@ def evaluated(rollouts: Rollouts) -> Evaluation:
 
 def is_due(config: Config, state: State, rollouts: Rollouts) -> bool:
     """Whether the policy of this state, the result of these training rollouts, is evaluated."""
-    if not config.eval_every:
+    if not config.eval_every or (in_duel(state) and not begins(state)):  # then it has not changed
         return False
     if config.protocol == "paper":
         return state.j % config.eval_every == 0
@@ -194,7 +201,8 @@ def iterate(
     clock = time.monotonic
     started = clock() - seconds
     while True:
-        phase("training")
+        duel = in_duel(state)
+        phase("a fresh start" if duel else "training")
         began = clock()
         rollouts = executor.run(training_batch(config, state, mirror))
         state, telemetry = update(config, state, rollouts, mirror)
@@ -207,7 +215,7 @@ def iterate(
             state = count_evaluation(config, state, evaluation)
         now = clock()
         yield make_record(
-            config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation,
+            config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation, duel=duel,
             measures=measure.call(policy) if measure and (evaluation or not measure.dear) else {},
             seconds=now - started, train_seconds=trained - began,
             eval_seconds=now - trained if evaluation else 0.0,

@@ -33,15 +33,16 @@ def _shared_flags() -> list[tuple[str, Any, Any]]:
     flags = []
     for f in own_fields(Config):
         known = f.default not in (MISSING, None, "") and f.name not in ("normalise", "table_size")
-        others = _averages() if f.name == "average" else ""
+        others = _others(f.name)
         default = f" [default: {f.default}{others}]" if known else ""
         flags.append(_flag(f, GROUPS.get(f.name, OTHER), f.metadata["help"] + default))
     return flags
 
 
-def _averages() -> str:
-    """The searches with another default of --average."""
-    found = {search: getattr(search_class(search), "averaged", 0) for search in SEARCHES}
+def _others(name: str) -> str:
+    """The searches with another default of a flag."""
+    member = {"average": "averaged", "duel": "duelled"}.get(name, "")
+    found = {search: getattr(search_class(search), member, 0) for search in SEARCHES}
     return "".join(f"; {search}: {count}" for search, count in found.items() if count)
 
 

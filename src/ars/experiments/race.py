@@ -110,6 +110,7 @@ def make_race(
     budget = whole_number("budget", budget, least, LARGEST_RULE)
     H, shift, shape = task_defaults(task)
     given = {name: value for name, value in settings.items() if value is not None}
+    given = {"duel": 0} | given  # a race is a better one
     specs = {}
     for seed in seeds:
         config = make_config(task, shape=shape, **{"H": H, "shift": shift, **given, "seed": seed})

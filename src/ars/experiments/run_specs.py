@@ -29,11 +29,14 @@ EVAL_EPISODES = PROTOCOLS["paper"][1]
 FEW_EVAL_EPISODES = 10  # for many seeds or grid points, where 100 would cost more than training
 
 
+OFTEN = ("average", "duel")  # shared settings that are part of a name where they are on
+
+
 def run_name(config: Config, also: Iterable[str] = ()) -> str:
     """The name of a run's folder and curve file; `also` are shared settings that belong to the name."""
     values = [f"{f.name}{getattr(config.search, f.name)!r}" for f in own_fields(config.search) if f.metadata["named"]]
     values += [f"{name}{getattr(config, name)!r}" for name in also]
-    values += [f"average{config.average}"] if config.average and "average" not in also else []
+    values += [f"{name}{getattr(config, name)}" for name in OFTEN if getattr(config, name) and name not in also]
     protocol = "" if config.protocol == "paper" else f"-{config.protocol}"
     few = "" if config.eval_episodes == PROTOCOLS[config.protocol][1] else f"-eval{config.eval_episodes}"
     return f"{safe_name(config.task)}-{config.label}-{'-'.join(values)}-seed{config.seed}{protocol}{few}"

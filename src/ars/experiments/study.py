@@ -57,7 +57,7 @@ class Stage(NamedTuple):
 STAGES = {
     "tuning": Stage(1601, dict.fromkeys(ROBOTS, 4), dict.fromkeys(ROBOTS, 10**6), {}, tuple(ARMS)),
     "held-out": Stage(
-        1602,
+        1603,
         {"Swimmer": 20, "Hopper": 20, "HalfCheetah": 20, "Walker2d": 20, "Ant": 5, "Humanoid": 3},
         {"Swimmer": 3 * 10**6, "Hopper": 3 * 10**6, "HalfCheetah": 3 * 10**6, "Walker2d": 10**7, "Ant": 10**7,
          "Humanoid": 2 * 10**7},
@@ -70,9 +70,15 @@ BUDGETS = (10**6, 3 * 10**6, 10**7, 2 * 10**7)  # timesteps at which rewards are
 
 
 def study_seeds(stage: str, robot: str) -> tuple[int, ...]:
-    """The seeds of a stage; those of tuning are never among the held-out ones."""
-    used = () if stage == "tuning" else study_seeds("tuning", robot)
+    """The seeds of a stage; those of tuning are never among the held-out ones, nor those that chose `duel`."""
+    used = () if stage == "tuning" else (*study_seeds("tuning", robot), *_seen(robot))
     return draw_seeds(STAGES[stage].seeds[robot], master=STAGES[stage].master, but=used)
+
+
+def _seen(robot: str) -> tuple[int, ...]:
+    """The held-out seeds until duels were built: their curves are what the age of duels was chosen by."""
+    seeds = draw_seeds(STAGES["held-out"].seeds[robot], master=1602, but=study_seeds("tuning", robot))
+    return tuple(seeds)
 
 
 def study_spec(stage: str, task: str, arm: str, seed: int) -> RunSpec:

@@ -27,7 +27,7 @@ from ars.settings import finite_number, own_fields, whole_number
 
 RunJobs = Callable[[Sequence[Job]], list[Outcome]]  # runs what is not done yet
 NOT_VARIED = ("seed", "protocol", "eval_every", "eval_episodes", "noise", "table_size", "normalise", "observe",
-              "mirror", "steady", "least_timesteps", "ramp", "over")  # fmt: skip
+              "mirror", "steady", "least_timesteps", "ramp", "duel", "over")  # fmt: skip
 
 
 def axes_of(search: str) -> dict[str, type]:

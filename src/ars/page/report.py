@@ -44,7 +44,7 @@ def _settings_pairs(run: RunFiles) -> list[tuple[str, Any]]:
     """What the runs of a group have in common, as (name, value); they differ only in their seed."""
     config = run.config
     names = ["H", "shift", "stats_every"]
-    names += [name for name in ("average", "steady", "least_timesteps", "ramp") if getattr(config, name)]
+    names += [name for name in ("average", "steady", "least_timesteps", "ramp", "duel") if getattr(config, name)]
     shared = [(name, getattr(config, name)) for name in names]
     return [("search", config.label), *search_settings(config.search).items(), *shared]
 

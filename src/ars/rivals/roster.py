@@ -51,9 +51,9 @@ def _search(name: str, **settings: Any) -> Callable[[str], Mapping[str, Any]]:
 
 
 def _csa(task: str) -> Mapping[str, Any]:
-    """As the study of searches recommends it; `calm` tells its files from those of an earlier csa."""
+    """As the study of searches recommends it; calm and duel tell its files from those of an earlier csa."""
     short = ARMS["csa-ramp"]
-    return {"search": "csa", "calm": 150, **(short.settings if paper_robot(task) in short.robots else {})}
+    return {"search": "csa", "calm": 150, "duel": 300, **(short.settings if paper_robot(task) in short.robots else {})}
 
 
 def _zoo(name: str) -> Callable[[str], Mapping[str, Any]]:

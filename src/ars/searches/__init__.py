@@ -35,7 +35,7 @@ SEARCHES = {
 DEFAULT = "ars"
 RESERVED = ("name", "search", "variant", "task", "start", "normalise", "H", "shift", "seed", "protocol",
             "eval_every", "eval_episodes", "average", "noise", "table_size", "stats_every", "observe",
-            "mirror", "steady", "least_timesteps", "over", "hidden", "ramp")  # fmt: skip
+            "mirror", "steady", "least_timesteps", "over", "hidden", "ramp", "duel")  # fmt: skip
 
 
 class Search(Protocol):

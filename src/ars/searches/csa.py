@@ -37,6 +37,7 @@ class CSA:
     signs: ClassVar[tuple[int, ...]] = (+1, -1)
     any_number: ClassVar[bool] = True  # of directions can be ranked
     averaged: ClassVar[int] = 10  # iterations whose mean is evaluated: steps are long, and their noise averages out
+    duelled: ClassVar[int] = 300  # whole episodes: by then its seeds differ most
 
     nu: float = setting(0.03, help="Standard deviation of the exploration noise, at first.", above=0, shrink=True)
     N: int = setting(0, help="Pairs of directions at first; 0: (4 + 3 ln np) / 3.", least=0, most=LARGEST_N)
