@@ -68,7 +68,7 @@ class Config:
         most=10**9,
     )  # fmt: skip
     duel: int = setting(
-        0, help="Whole episodes' worth of timesteps after which a fresh start is tried; the better goes on; 0: never.",
+        0, help="Whole episodes' worth of timesteps before a fresh start is tried; the better goes on; 0: never.",
         least=0, most=10**9,
     )  # fmt: skip
     over: str = setting(
