@@ -13,9 +13,11 @@ from ars.duel import after_duel, begins, continued, duel_age, in_duel, next_scor
 from ars.errors import FileError, SettingError
 from ars.files import read_npz, write_npz
 from ars.notes import History
+from ars.page.report import facts
 from ars.presets import make_config
-from ars.records import Age, State
-from ars.run_files import read_records
+from ars.progress import duel_text
+from ars.records import Age, State, parse_line
+from ars.run_files import read_records, read_run
 from ars.searches import initial_params
 
 TASK = "HalfCheetah-v1"  # whose episodes nothing ends: each iteration has 2 · 2 rollouts of 20 steps, 80 timesteps
@@ -86,12 +88,13 @@ def test_duels_in_a_run() -> None:
     ]  # fmt: skip
     assert "duel" not in records[1].to_dict()
     assert records[2].to_dict()["duel"] == 1
+    assert [record.fresh_won is None for record in records] == [i not in (3, 13) for i in range(14)]
     plain = list(ars.train(TASK, **{**QUIET, "duel": 0}, iterations=4))
     assert plain[1].policy.to_bytes() == records[1].policy.to_bytes()  # the same bits up to the first duel
     assert {record.policy.M.tobytes() for record in records[1:3]} == {plain[1].policy.M.tobytes()}  # the one that waits
     scores = [np.mean([record.reward_mean for record in part]) for part in (records[:2], records[2:4])]
     kept = records[3].policy.M.tobytes() == plain[1].policy.M.tobytes()
-    assert kept is bool(scores[0] >= scores[1])
+    assert kept is bool(scores[0] >= scores[1]) is not records[3].fresh_won
     first, again = (record.reward_mean for record in (records[0], records[2]))
     assert first != again  # with new noise
 
@@ -135,6 +138,20 @@ def test_told_rewards_have_the_same_duels(tmp_path: Path) -> None:
             run.tell(results)
     rows = read_records(tmp_path / "told" / "records.jsonl")
     assert [row.get("duel") for row in rows] == [None, None, 1, 1, None]
+    assert [type(row.get("fresh_won")) for row in rows] == [type(None), type(None), type(None), bool, type(None)]
+
+
+def test_the_outcome_is_in_the_records_the_progress_and_the_report(tmp_path: Path) -> None:
+    [*_, young, ended] = ars.train(TASK, **SMALL, iterations=4, out=tmp_path / "run")
+    assert duel_text(young) == "fresh start 1"
+    assert duel_text(ended).startswith("fresh start 1 was")
+    assert ("better and goes on" in duel_text(ended)) is ended.fresh_won
+    run = read_run(tmp_path / "run")
+    assert dict(facts(run))["fresh starts tried, better"] == f"1, {int(bool(ended.fresh_won))}"
+    line = (tmp_path / "run" / "records.jsonl").read_text().splitlines()[-1]
+    assert parse_line(line)["fresh_won"] is ended.fresh_won
+    with pytest.raises(ValueError, match="neither true nor false"):
+        parse_line(line.replace(f'"fresh_won": {str(ended.fresh_won).lower()}', '"fresh_won": 1'))
 
 
 def test_a_damaged_duel_is_refused(tmp_path: Path) -> None:

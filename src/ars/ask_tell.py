@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ars import notes, subset
 from ars.config import Config
-from ars.duel import in_duel
+from ars.duel import duel_columns
 from ars.errors import ArsError, FileError, SettingError
 from ars.executors import Batch, Rollouts, assemble
 from ars.files import append_whole, make_folder, one_line, parse_json, read_bytes, write_atomic, write_json
@@ -254,7 +254,7 @@ class AskTell:
             seconds = time.monotonic() - self._began
             made = make_record(
                 self.config, self.run.definition, after, telemetry, rollouts, evaluation=evaluation, seconds=seconds,
-                train_seconds=seconds - self.run.seconds, duel=in_duel(self.state),
+                train_seconds=seconds - self.run.seconds, **duel_columns(self.state, after),
             )  # fmt: skip
             record = self._watch.add(made)
             self.run.begin_session()

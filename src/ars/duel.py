@@ -12,7 +12,7 @@ While a duel lasts, the policy that is evaluated and saved is that of the start 
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ars.records import Age, State
 
@@ -61,6 +61,14 @@ def continued(start: State, run: State) -> State:
 def in_duel(state: State) -> int | None:
     """The number of the duel, if the next rollouts are those of a fresh start."""
     return None if state.waiting is None else state.duels
+
+
+def duel_columns(before: State, after: State) -> dict[str, Any]:
+    """What the record of an iteration says of duels: its number, and whether the fresh start goes on where it ends."""
+    if before.waiting is None:
+        return {}
+    ended = after.waiting is None
+    return {"duel": before.duels, "fresh_won": after.params is not before.waiting.params if ended else None}
 
 
 def begins(state: State) -> bool:

@@ -61,6 +61,13 @@ def verdict(record: Record, stop: Stop) -> str:
     return f"confirmed by {rollouts}: {text}" if stop.is_goal(mean) else f"not confirmed, {rollouts}: {text}"
 
 
+def duel_text(record: Record) -> str:
+    """What a record says of a duel; empty outside one."""
+    if record.fresh_won is None:
+        return f"fresh start {record.duel}" if record.duel else ""
+    return f"fresh start {record.duel} {'was better and goes on' if record.fresh_won else 'was no better'}"
+
+
 class Display(Observer, Protocol):
     """An observer that also hears of the phases of a training, and of compilation."""
 
@@ -111,7 +118,7 @@ class _Lines(_Quiet):
         pause = SECONDS_WITHOUT_LINES if record.evaluation is None else SECONDS_BETWEEN_LINES
         judged = verdict(record, self._stop)
         first = record.evaluation is not None and (not self._evaluated or bool(judged))
-        if not first and now - self._printed_at < pause:
+        if not first and record.fresh_won is None and now - self._printed_at < pause:
             return
         self._evaluated = self._evaluated or first
         self._printed_at = now
@@ -121,7 +128,7 @@ class _Lines(_Quiet):
         parts = [
             f"iteration {record.iteration}",
             reward,
-            *([judged] if judged else []),
+            *(text for text in (judged, duel_text(record)) if text),
             f"length {length_text(record.length_mean, self._first_length)}",
             f"{record.episodes} episodes",
             f"{record.timesteps} timesteps",
@@ -147,7 +154,7 @@ class _Live(_Quiet):
         self._config, self._stop, self._speed = config, stop, SpeedMeter()
         self._rewards: deque[float] = deque(maxlen=WIDTH)  # a run may last for weeks
         self._best = -math.inf
-        self._spread, self._verdict = ("", ""), ""
+        self._spread, self._verdict, self._duel = ("", ""), "", ""
         self._first_length = 0.0
         self._phase, self._compiles = "", False
         self._notes: list[str] = []
@@ -164,6 +171,7 @@ class _Live(_Quiet):
             self._rewards.append(record.eval_mean)
             self._best = max(self._best, -math.inf if record.best_known_mean is None else record.best_known_mean)
             self._spread, self._verdict = spread(record.evaluation), verdict(record, self._stop)
+        self._duel = self._duel if record.fresh_won is None else duel_text(record)
         self._first_length = self._first_length or record.length_mean
         self._notes += [f"iteration {record.iteration}: {note}" for note in advice(record.to_dict(), self._config)]
         self._latest = record, self._speed.add(record), record.seconds, time.monotonic()
@@ -199,8 +207,8 @@ class _Live(_Quiet):
         )
         if record and record.dropped:
             table.add_row(f"{record.dropped} directions dropped")
-        if self._verdict:
-            table.add_row(self._verdict)
+        for text in filter(None, (self._verdict, self._duel)):
+            table.add_row(text)
         for name, value in _shown_measures(record) if record else ():
             table.add_row(f"{name} {value:z.4g}")
         if len(self._rewards) > 1:

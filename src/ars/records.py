@@ -31,7 +31,7 @@ COUNTS = ("iteration", "episodes", "timesteps")
 CLOCKS = ("seconds", "train_seconds", "eval_seconds")  # everything else in a record is determined by the configuration
 SYMPTOMS = ("length_first", "flat_at", "reward_spread", "saturation")  # each where it is first seen: notes.py
 SHARED = (
-    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped", "duel", *SYMPTOMS,
+    *COUNTS, *CLOCKS, "reward_mean", "reward_max", "length_mean", "dropped", "duel", "fresh_won", *SYMPTOMS,
     "wire_bytes_out", "wire_bytes_in", "eval_mean", "eval_std", "eval_min", "eval_max", "eval_episodes", "eval_dropped",
     "confirm_mean", "confirm_std", "confirm_min", "confirm_max", "confirm_episodes", "confirm_dropped",
 )  # fmt: skip
@@ -149,6 +149,7 @@ class Record:
     length_mean: float  # steps per training rollout of this iteration
     dropped: int  # directions left out because a rollout was not finite
     duel: int | None = None  # the number of the duel, if this iteration's rollouts were those of a fresh start
+    fresh_won: bool | None = None  # whether it goes on, in the last iteration of a duel
     evaluation: Evaluation | None
     state: State
     policy: AnyPolicy
@@ -188,7 +189,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The line of records.jsonl."""
-        optional = ("duel", *SYMPTOMS, "wire_bytes_out", "wire_bytes_in")
+        optional = ("duel", "fresh_won", *SYMPTOMS, "wire_bytes_out", "wire_bytes_in")
         evaluated = ("eval_", "confirm_")
         line = {name: getattr(self, name) for name in SHARED if not name.startswith(evaluated) or name in CLOCKS}
         line = {name: value for name, value in line.items() if name not in optional or value is not None}
@@ -228,12 +229,14 @@ def parse_line(line: str) -> dict[str, Any]:
     """A line of records.jsonl as a mapping of numbers; ValueError for anything else. Format 1 lacks some columns."""
     if not (line.isascii() and line.isprintable() and len(line) < LONGEST_LINE):
         raise ValueError("the record is not a line of text")
-    row = parse_json(line)
+    row, numbers = parse_json(line), set(SHARED) - {"fresh_won"}
     for name, value in {**dict.fromkeys((*COUNTS, "seconds")), **row}.items():
         if name in WHOLE:
             if type(value) is not int or not 0 <= value <= LARGEST_COUNT:
                 raise ValueError(f"{name} is not a count")
-        elif (value is None and name not in CLOCKS) or (isinstance(value, bool) and name not in SHARED):
+        elif name == "fresh_won" and type(value) is not bool:
+            raise ValueError(f"{name} is neither true nor false")
+        elif (value is None and name not in CLOCKS) or (isinstance(value, bool) and name not in numbers):
             continue  # not finite; telemetry that is true or false
         elif type(value) not in (int, float) or not abs(value) < 1.8e308 or (name in CLOCKS and value < 0):
             raise ValueError(f"{name:.100} is not a number")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.config import FRUGAL, Config
-from ars.duel import after_duel, begins, in_duel, next_score
+from ars.duel import after_duel, begins, duel_columns, in_duel, next_score
 from ars.errors import DivergedError, SearchError, SettingError
 from ars.executors import Batch, Executor, Rollouts
 from ars.mirror import Mirror
@@ -201,8 +201,8 @@ def iterate(
     clock = time.monotonic
     started = clock() - seconds
     while True:
-        duel = in_duel(state)
-        phase("a fresh start" if duel else "training")
+        before = state
+        phase("a fresh start" if in_duel(state) else "training")
         began = clock()
         rollouts = executor.run(training_batch(config, state, mirror))
         state, telemetry = update(config, state, rollouts, mirror)
@@ -215,8 +215,8 @@ def iterate(
             state = count_evaluation(config, state, evaluation)
         now = clock()
         yield make_record(
-            config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation, duel=duel,
+            config, definition, state, telemetry, rollouts, policy=policy, evaluation=evaluation,
             measures=measure.call(policy) if measure and (evaluation or not measure.dear) else {},
             seconds=now - started, train_seconds=trained - began,
-            eval_seconds=now - trained if evaluation else 0.0,
+            eval_seconds=now - trained if evaluation else 0.0, **duel_columns(before, state),
         )  # fmt: skip

@@ -210,6 +210,8 @@ def facts(run: RunFiles) -> list[tuple[str, str]]:
             ("episodes to threshold", _number(reached["episodes"]) if reached else "not reached"),
             ("time to threshold", duration(reached["seconds"]) if reached else "–"),
         ]
+    if ended := [record["fresh_won"] for record in run.records if "fresh_won" in record]:
+        rows.append(("fresh starts tried, better", f"{len(ended)}, {sum(ended)}"))
     return [
         *rows,
         ("episodes", _number(last["episodes"])),
