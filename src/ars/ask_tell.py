@@ -20,11 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars import notes, subset
+from ars.checkpoint import initial_state
 from ars.config import Config
 from ars.duel import duel_columns
 from ars.errors import ArsError, FileError, SettingError
 from ars.executors import Batch, Rollouts, assemble
 from ars.files import append_whole, make_folder, one_line, parse_json, read_bytes, write_atomic, write_json
+from ars.folder import ASKED, TOLD
 from ars.mirror import Mirror
 from ars.moments import Moments
 from ars.noise import Key, check_table_size, environment_seed
@@ -32,7 +34,7 @@ from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
 from ars.records import Record, State, policy_task
 from ars.run_files import read_records
-from ars.runs import ASKED, MEASURED_ELSEWHERE, TOLD, Run, free_folder, initial_state
+from ars.runs import MEASURED_ELSEWHERE, Run, free_folder
 from ars.saved_config import check_size
 from ars.settings import finite_number, shown, whole_number
 from ars.stopping import Stop

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ars import notes, subset
+from ars.checkpoint import initial_state
 from ars.config import LARGEST_EVALUATION, Config, shared_settings
 from ars.errors import SettingError, TaskError
 from ars.executors import Executor, local_executor, make_executor
@@ -22,7 +23,7 @@ from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
 from ars.run_files import read_records
-from ars.runs import MEASURED_ELSEWHERE, Run, initial_state
+from ars.runs import MEASURED_ELSEWHERE, Run
 from ars.saved_config import check_size, run_identity
 from ars.searches import Search
 from ars.searches.ars import ARS

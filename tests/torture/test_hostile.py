@@ -18,7 +18,8 @@ from torture_runs import contents, refused
 import ars
 from ars.config import Config
 from ars.errors import ArsError, FileError
-from ars.runs import NAMES, Run
+from ars.folder import NAMES
+from ars.runs import Run
 from ars.saved_config import run_identity
 
 SRC = Path(ars.__file__).parent

@@ -19,8 +19,9 @@ import ars
 from ars.ask_tell import AskTell
 from ars.curves import from_run
 from ars.errors import ArsError
+from ars.folder import NAMES
 from ars.run_files import read_run
-from ars.runs import NAMES, Run
+from ars.runs import Run
 
 PARTS = ("config.json", "records.jsonl", "checkpoint.npz")
 OTHERS: dict[str, dict[str, Any]] = {  # each differs from the run in one way

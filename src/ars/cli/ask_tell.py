@@ -39,7 +39,7 @@ def ask(
     """
     from ars.ask_tell import AskTell
     from ars.files import is_file, read_json
-    from ars.runs import ASKED
+    from ars.folder import ASKED
 
     begun = is_file(folder / "config.json")
     given = settings.given()
