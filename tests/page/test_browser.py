@@ -311,18 +311,22 @@ def test_the_band_is_drawn_as_python_computed_it(opened: Opened, report: Path) -
 
 
 def test_a_new_quantity_has_its_chart_and_its_gaps(opened: Opened, runs: list[Path], tmp_path: Path) -> None:
-    """A column that no part of the page knows, with values that are missing."""
+    """A column that no part of the page knows, with values that are missing; and a duel."""
     folder = Path(shutil.copytree(runs[0], tmp_path / "run"))
     (folder / "checkpoint.npz").unlink()  # it would not match
     lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
     for line, value in zip(lines, [None, 4.0, 3.0, None, 2.0, None, 1.5, 1.0], strict=True):
         line["trust <radius>"] = value
+    lines[2]["duel"] = lines[3]["duel"] = 1
     (folder / "records.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     write_report([read_run(folder)], tmp_path / "r.html", seconds=0)
     page = opened.go(tmp_path / "r.html")
     plot = chart(page, "trust <radius>")
     assert page.locator("section[aria-label='trust <radius>'] h2").inner_text() == "trust <radius>"
     assert [len(part) - 1 for part in drawn(plot.locator("path.curve").get_attribute("d"))] == [2, 1, 2]
+    assert plot.locator("rect.shaded").count() == 1  # a fresh start trained in two of eight iterations
+    shaded, whole = (plot.locator(what).bounding_box()["width"] for what in ("rect.shaded", "line.grid >> nth=0"))
+    assert shaded == pytest.approx(whole / 4, rel=0.02)
     legend = plot.locator("xpath=following-sibling::*[1]")
     plot.focus()
     for key, value in (("Home", ""), ("ArrowRight", " 4"), ("ArrowRight", " 3"), ("ArrowRight", ""), ("End", " 1")):

@@ -1,8 +1,8 @@
-"""Where a quantity is drawn: with the evaluations if only their records have it."""
+"""Where a quantity is drawn: with the evaluations if only their records have it. Where fresh starts trained."""
 
 from typing import Any
 
-from ars.page.charts import tables
+from ars.page.charts import fresh_starts, tables
 
 
 def record(i: int, **more: Any) -> dict[str, Any]:
@@ -22,3 +22,12 @@ def test_telemetry_stays_where_it_is_if_every_record_has_an_evaluation() -> None
     found = tables([record(i, eval_mean=1.0) for i in range(1, 4)], 100)
     assert "nu_now" in found["telemetry"]["columns"]
     assert "nu_now" not in found["evaluations"]["columns"]
+
+
+def test_fresh_starts_are_spans_from_the_record_before() -> None:
+    duels = [None, None, 1, 1, None, None, 2, 2, 2]
+    records = [record(i, **({"duel": duel} if duel else {})) for i, duel in enumerate(duels, 1)]
+    found = fresh_starts(records)
+    assert found["episodes"] == [[8, 16], [24, 36]]
+    assert found["timesteps"] == [[80, 160], [240, 360]]
+    assert fresh_starts(records[:2]) == {"episodes": [], "timesteps": [], "seconds": []}

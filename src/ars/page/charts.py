@@ -58,6 +58,18 @@ def telemetry_names(records: Records) -> list[str]:
     return [name for name in names if name not in SHARED or name == "length_mean"]
 
 
+def fresh_starts(records: Records) -> dict[str, list[list[float]]]:
+    """Over each axis from where to where a fresh start trained: its curves begin anew there."""
+    spans: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    before = dict.fromkeys(AXES, 0)
+    for record in records:
+        if record.get("duel"):
+            first = spans.pop()[0] if spans and spans[-1][1] is before else before
+            spans.append((first, record))
+        before = record
+    return {axis: [[shorten(first[axis]), shorten(last[axis])] for first, last in spans] for axis in AXES}
+
+
 def speeds(records: Records, most: int = MOST_SPEEDS) -> Table:
     """Training timesteps per second over parts of the run."""
     spent = training_spent(records)

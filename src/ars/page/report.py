@@ -13,7 +13,7 @@ from ars import presets
 from ars.commands import file_words, train_words
 from ars.errors import SettingError
 from ars.notes import advice
-from ars.page.charts import AXES, charts, shorten, tables
+from ars.page.charts import AXES, charts, fresh_starts, shorten, tables
 from ars.page.gait import film_gait
 from ars.page.html import write_page
 from ars.page.robustness import FILE, read_robustness
@@ -180,6 +180,7 @@ def _run(run: RunFiles, name: str, most: int) -> dict[str, Any]:
         "facts": facts(run),
         "notes": [f"Iteration {r['iteration']}: {note}." for r in run.records for note in advice(r, run.config)],
         **tables(run.records, most),
+        "fresh_starts": fresh_starts(run.records),
         "policy": _policy(run),
         "robustness": read_robustness(run.path / FILE),
         "settings": settings(run),

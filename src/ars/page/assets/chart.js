@@ -33,7 +33,8 @@ function valueAt({ xs, ys }, x) {
   return low === high ? ys[low] : ys[low] + (ys[high] - ys[low]) * (x - xs[low]) / (xs[high] - xs[low]);
 }
 
-// lines() returns [{label, colour, xs, ys, low, high, thin, faded}]; limit is the threshold or null.
+// lines() returns [{label, colour, xs, ys, low, high, thin, faded, shaded}]; limit is the threshold or null, and shaded
+// has [from, to] of parts of the axis.
 function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
   const margin = { left: 56, right: 14, top: 10, bottom: 40 };
   const help = "Arrow keys read the values, plus and minus zoom, 0 shows everything.";
@@ -86,7 +87,9 @@ function makeChart({ label, height, lines, limit, unit, singlesInLegend }) {
     for (const x of ticks(x0, x1, inner / 95, state.axis === "seconds"))
       content.push(s("text", { x: px(x), y: bottom + 17, "text-anchor": "middle" }, axis.tick(x)));
     content.push(s("text", { x: right, y: height - 4, "text-anchor": "end" }, axis.name.toLowerCase()));
-    content.push(s("g", { "clip-path": `url(#${clip})` }, curves(series, px, py),
+    const shaded = series.flatMap((line) => line.shaded ?? []).map(([from, to]) =>
+      s("rect", { class: "shaded", x: px(from), y: margin.top, width: px(to) - px(from), height: tall }));
+    content.push(s("g", { "clip-path": `url(#${clip})` }, shaded, curves(series, px, py),
       limit !== null && s("line", { class: "limit", x1: margin.left, x2: right, y1: py(limit), y2: py(limit) })));
     if (!series.some((line) => line.ys.some((y) => y !== null)))
       content.push(s("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "Nothing to show yet"));

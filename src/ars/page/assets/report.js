@@ -10,11 +10,11 @@ function linesOf({ table, column, bands }) {
     const there = group.filter((index) => data.runs[index][table].columns[column]?.length);
     const drawn = there.filter((index) => state.chosen.has(index)), alone = drawn.length === 1;
     const lines = drawn.map((index, k) => {
-      const { name, race, [table]: { [state.axis]: xs, columns, ...spread } } = data.runs[index];
+      const { name, race, fresh_starts, [table]: { [state.axis]: xs, columns, ...spread } } = data.runs[index];
       const { low, high } = column === "eval_mean" ? spread : {};
       const label = alone && low ? `${name}: mean of an evaluation ± its standard deviation` : name;
       const line = { label, xs, ys: columns[column], colour: colour(alone || groups.length > 1 ? g : k + 1) };
-      return alone ? { ...line, low, high } : { ...line, thin: race !== "won", faded: race === "stopped" };
+      return alone ? { ...line, low, high, shaded: fresh_starts[state.axis] } : { ...line, thin: race !== "won", faded: race === "stopped" };
     });
     const band = !alone && drawn.length === there.length && bands[g]?.[state.axis];
     if (!band || !band.xs.length) return lines;
@@ -88,7 +88,9 @@ function curves() {
   });
   return [
     section(learning.title, [singles, axis, large.reset], large.svg, large.legend,
-      note("The mean reward of the evaluations, by the task's own reward. Drag over the curve to zoom.")),
+      note("The mean reward of the evaluations, by the task's own reward. Drag over the curve to zoom."),
+      runs.some((index) => data.runs[index].fresh_starts.episodes.length) && note(
+        "Shaded where a single run is drawn: a fresh start trains, and the policy that waits is evaluated and saved.")),
     h("div", { class: "charts" }, small),
   ];
 }
