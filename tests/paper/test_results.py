@@ -11,9 +11,13 @@ import pytest
 
 from ars.config import Config
 from ars.curves import Curve, load
+from ars.experiments.race_study import Plan
 from ars.experiments.run_specs import run_name
+from ars.experiments.study import STAGES
 from ars.paper import ARTEFACTS, load_artefact
+from ars.paper.races import draw_races
 from ars.paper.reproduce import Request, draw
+from ars.paper.searches import draw_study, make_study
 from ars.searches import make_search, search_class
 from ars.settings import own_fields
 
@@ -34,6 +38,21 @@ def test_what_is_drawn_from_the_runs_is_what_is_committed(name: str, tmp_path: P
             assert words(path) == words(committed), path.name
         elif path.suffix != ".png":
             assert path.read_bytes() == committed.read_bytes(), path.name
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_study_of_searches_is_drawn_from_its_runs(stage: str, tmp_path: Path) -> None:
+    shutil.copytree(RESULTS / "searches" / "runs", tmp_path / "runs")
+    draw_study(make_study(stage, out=tmp_path), say=lambda _: None)
+    for name in (f"{stage}.md", f"{stage}.csv", f"{stage}-summary.md"):
+        assert (tmp_path / name).read_bytes() == (RESULTS / "searches" / name).read_bytes(), name
+
+
+def test_the_races_are_drawn_from_their_files(tmp_path: Path) -> None:
+    shutil.copytree(RESULTS / "searches" / "races", tmp_path / "races")
+    draw_races(Plan(), tmp_path / "races", lambda _: None)
+    for name in ("races.md", "races.csv"):
+        assert (tmp_path / name).read_bytes() == (RESULTS / "searches" / name).read_bytes(), name
 
 
 def words(svg: Path) -> list[str]:

@@ -14,7 +14,7 @@ from ars.errors import FileError, SettingError
 from ars.experiments.engine import Job, Outcome, to_do
 from ars.experiments.race import Race, RunJobs, end_of, make_race, run_race, up_to
 from ars.experiments.seeds import draw_seeds
-from ars.experiments.study import ROBOTS, study_seeds
+from ars.experiments.study import ROBOTS, seen_seeds
 from ars.files import is_file, make_folder, one_line, read_json, write_json
 from ars.races import count
 from ars.run_files import read_records
@@ -35,8 +35,8 @@ class Plan(NamedTuple):
     master: int = 1603
 
     def seeds_of(self, k: int) -> tuple[int, ...]:
-        """The seeds of race k = 1, 2, …: no two races share one, and the study of searches has none of them."""
-        used = {seed for stage in ("tuning", "held-out") for robot in ROBOTS for seed in study_seeds(stage, robot)}
+        """The seeds of race k = 1, 2, …: no two races share one, and no setting was chosen on any."""
+        used = {seed for robot in ROBOTS for seed in seen_seeds(robot)}
         drawn = draw_seeds(k * self.seeds, master=self.master, but=sorted(used))
         return drawn[-self.seeds :]
 

@@ -71,14 +71,15 @@ BUDGETS = (10**6, 3 * 10**6, 10**7, 2 * 10**7)  # timesteps at which rewards are
 
 def study_seeds(stage: str, robot: str) -> tuple[int, ...]:
     """The seeds of a stage; those of tuning are never among the held-out ones, nor those that chose `duel`."""
-    used = () if stage == "tuning" else (*study_seeds("tuning", robot), *_seen(robot))
+    used = () if stage == "tuning" else seen_seeds(robot)
     return draw_seeds(STAGES[stage].seeds[robot], master=STAGES[stage].master, but=used)
 
 
-def _seen(robot: str) -> tuple[int, ...]:
-    """The held-out seeds until duels were built: their curves are what the age of duels was chosen by."""
-    seeds = draw_seeds(STAGES["held-out"].seeds[robot], master=1602, but=study_seeds("tuning", robot))
-    return tuple(seeds)
+def seen_seeds(robot: str) -> tuple[int, ...]:
+    """The seeds on which settings were chosen: those of tuning, and the held-out ones until duels were built, by whose
+    curves the age of duels was chosen."""
+    tuning = study_seeds("tuning", robot)
+    return *tuning, *draw_seeds(STAGES["held-out"].seeds[robot], master=1602, but=tuning)
 
 
 def study_spec(stage: str, task: str, arm: str, seed: int) -> RunSpec:
