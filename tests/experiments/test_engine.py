@@ -295,6 +295,16 @@ def test_a_cap_of_timesteps(tmp_path: Path) -> None:
     assert longer.includes(short)
     assert not longer.includes(PLAN)  # its cap is of episodes
     assert replace(PLAN, episodes=None).includes(PLAN)
+    later = replace(longer, pause=900)  # left for another time, not ended
+    [job] = jobs(tmp_path, later)
+    assert (later.cap, later.stop.timesteps, share_done(job)) == (("timesteps", 900), 1200, 2 / 3)
+    assert run(job) == ""
+    assert (load(job.file).status, load(job.file).timesteps, to_do([job])) == ("unfinished", 900, [])
+    collect(job.runs, job.curves)
+    assert job.kept.is_dir()  # and from there
+    [job] = jobs(tmp_path, longer)
+    assert run(job) == ""
+    assert (load(job.file).status, load(job.file).timesteps) == ("finished", 1200)
     both = replace(short, episodes=10)
     assert both.met_by(done)
     cost = costs([short, both])  # by one measurement of speed

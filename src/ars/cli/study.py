@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from ars.cli.common import OTHER, app, examples
+from ars.cli.common import OTHER, Whole, app, examples
 from ars.cli.many import Many, report_failures
 from ars.cli.process import interrupt_code
 from ars.cli.reproduce import Draw, DryRun, Minutes, run_or_draw, some
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     help_epilogue=examples(
         "ars study searches --dry-run",
         "ars study searches --tasks Hopper-v1 --arms ars csa --minutes 60",
-        "ars study searches --stage held-out --tasks Walker2d-v1",
+        "ars study searches --stage held-out --tasks Walker2d-v1 --pause 1e6",
         "ars study searches --stage held-out --draw",
         "ars study races",
     )
@@ -37,6 +37,9 @@ def study(
         list[str] | None, Parameter(consume_multiple=True, help="Only these tasks: Swimmer-v1 Hopper-v1.")
     ] = None,
     arms: Annotated[list[str] | None, Parameter(consume_multiple=True, help="Only these arms: ars csa.")] = None,
+    pause: Annotated[
+        Whole, Parameter(help="Leave each run for another time after so many timesteps; later, it goes on from there.")
+    ] = None,
     minutes: Minutes = None,
     dry_run: DryRun = False,
     draw: Draw = False,
@@ -52,14 +55,14 @@ def study(
     races: ten races of eight seeds (ars race) beside the best of as many restarts, at the same total of timesteps.
     """
     if target == "races":
-        given = {"stage": stage, "tasks": tasks, "arms": arms, "minutes": minutes}
+        given = {"stage": stage, "tasks": tasks, "arms": arms, "pause": pause, "minutes": minutes}
         if odd := [name for name, value in given.items() if value is not None]:
             raise SettingError(f"--{odd[0]} applies to ars study searches only: leave it out.")
         return races(out / "races", runs / "races", many, dry_run=dry_run, draw=draw)
     from ars.paper.searches import draw_study, make_study
 
     listed = {"tasks": some("tasks", tasks, "Swimmer-v1"), "arms": some("arms", arms, "csa")}
-    request = make_study(stage or "tuning", out=out, **listed)
+    request = make_study(stage or "tuning", out=out, pause=pause, **listed)
     return run_or_draw(request, draw_study, many, minutes=minutes, dry_run=dry_run, draw=draw, runs=runs)
 
 

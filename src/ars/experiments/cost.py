@@ -45,7 +45,7 @@ def costs(specs: Iterable[RunSpec]) -> dict[RunSpec, float]:
         if spec.task not in speeds:
             speeds[spec.task] = seconds_per_episode(spec.task) if robot_of(spec.task) else _measure_apart(spec.task)
         config = spec.config
-        caps = spec.episodes, None if spec.timesteps is None else -(-spec.timesteps // config.H)
+        caps = spec.episodes, None if spec.for_now is None else -(-spec.for_now // config.H)
         episodes = min(cap for cap in caps if cap is not None)
         iterations = -(-episodes // first_episodes(config))
         evaluations = iterations // config.eval_every if config.eval_every else 0

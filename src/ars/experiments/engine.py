@@ -115,8 +115,9 @@ def run(job: Job) -> str:
         status = None
         with closing(session.records()) as records:  # closing it after an interruption saves the run
             try:
-                for _ in records:
-                    pass
+                for record in records:
+                    if spec.pause is not None and record.timesteps >= spec.pause:
+                        break
             except DivergedError as error:  # a bad point of a grid is a result
                 status = f"diverged: {error}"
         save_if_further(from_run(job.folder, status), job.file)

@@ -52,6 +52,7 @@ class RunSpec:
     until: float | None = None
     also: tuple[str, ...] = ()  # shared settings that are part of its name
     timesteps: int | None = None
+    pause: int | None = None  # timesteps after which it is left for another time; it does not end there
 
     @property
     def task(self) -> str:
@@ -75,7 +76,12 @@ class RunSpec:
     @property
     def cap(self) -> tuple[str, int]:
         """What its progress is measured in, and how much of it ends the run."""
-        return ("timesteps", self.timesteps) if self.timesteps is not None else ("episodes", self.episodes or 1)
+        return ("episodes", self.episodes or 1) if self.for_now is None else ("timesteps", self.for_now)
+
+    @property
+    def for_now(self) -> int | None:
+        """The timesteps that it is to spend: up to its pause, if it has one."""
+        return min((end for end in (self.timesteps, self.pause) if end is not None), default=None)
 
     def share(self, spent: Mapping[str, float]) -> float:
         """The share done, from what has been spent: the episodes and timesteps of a record, for example."""
@@ -90,13 +96,13 @@ class RunSpec:
         """Whether the curve has everything that this run needs."""
         if curve.identity != self.identity or curve.eval_episodes < self.config.eval_episodes:
             return False
-        return curve.settled(*(math.inf if end is None else end for end in (self.until, self.episodes, self.timesteps)))
+        return curve.settled(*(math.inf if end is None else end for end in (self.until, self.episodes, self.for_now)))
 
     def includes(self, other: "RunSpec") -> bool:
         """Whether its curve will also be enough for the other run."""
         if self == other or self.until is not None or _training(self) != _training(other):
             return False
-        caps = zip((self.episodes, self.timesteps), (other.episodes, other.timesteps), strict=True)
+        caps = zip((self.episodes, self.for_now), (other.episodes, other.for_now), strict=True)
         longer = all(ours is None or (theirs is not None and ours >= theirs) for ours, theirs in caps)
         return longer and self.config.eval_episodes >= other.config.eval_episodes
 

@@ -19,6 +19,7 @@ from ars.paper.artefact import NOTHING, Table, scientific
 from ars.paper.reproduce import full_name
 from ars.presets import THRESHOLDS, paper_robot
 from ars.searches import search_settings
+from ars.settings import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,11 +59,12 @@ class Study:
     out: Path
     names: Sequence[str]  # tasks
     arms: Sequence[str]
+    pause: int | None = None  # timesteps after which runs are left for another time
 
     def specs(self, name: str) -> list[RunSpec]:
         """The runs of a task, the first seed of all arms first."""
         by_seed = zip_longest(*(study_specs(self.stage, name, arm) for arm in self.arms))
-        return [spec for spec in chain(*by_seed) if spec is not None]
+        return [replace(spec, pause=self.pause) for spec in chain(*by_seed) if spec is not None]
 
     def curves(self) -> list[Curve]:
         return load_all(self.out / "runs")[0]
@@ -77,8 +79,9 @@ class Study:
 
 
 def make_study(
-    stage: str, *, out: Path = OUT, tasks: Sequence[str] | None = None, arms: Sequence[str] | None = None
-) -> Study:
+    stage: str, *, out: Path = OUT, tasks: Sequence[str] | None = None, arms: Sequence[str] | None = None,
+    pause: int | None = None,
+) -> Study:  # fmt: skip
     """A stage of the study, or a part of it; `Hopper` means `Hopper-v1`."""
     if stage not in STAGES:
         raise SettingError(f"stage = {stage!r} is unknown: choose one of {', '.join(STAGES)}.")
@@ -89,7 +92,9 @@ def make_study(
     for arm in chosen:
         if arm not in ARMS:
             raise SettingError(f"arms = {arm} is unknown: choose from {', '.join(ARMS)}.")
-    return Study(stage, out, names, chosen)
+    if pause is not None:
+        whole_number("pause", pause, 1, 10**12)
+    return Study(stage, out, names, chosen, pause)
 
 
 def draw_study(study: Study, *, say: Callable[[str], None] = print, warn: Callable[[str], None] = print) -> None:
