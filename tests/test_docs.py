@@ -60,8 +60,8 @@ def code_block(page: str, number: int) -> str:
 def test_the_example_of_a_search_trains_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("ars.searches.sign")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(code_block("searches.md", 0), module.__dict__)
-    line = re.fullmatch(r'\s+"(\w+)": "(\w+:\w+)",\s+', code_block("searches.md", 1))
+    exec(code_block("adding_a_search.md", 0), module.__dict__)
+    line = re.fullmatch(r'\s+"(\w+)": "(\w+:\w+)",\s+', code_block("adding_a_search.md", 1))
     assert line
     monkeypatch.setitem(searches.SEARCHES, line[1], line[2])
     settings: dict[str, Any] = {"search": "sign", "step_size": 0.1, "eval_every": 0}

@@ -3,7 +3,7 @@
 It weighs all pairs, as ARS V2 does, by ranks instead of rewards, and its step length adapts: no alpha, no sigma_R. A
 pair weighs as much as the ranks of its halves differ. In the literature only the better halves of the best pairs count
 (both=False, share=0.5): the best of a few noisy rollouts leads to policies whose neighbours fail, and to long swings
-(docs/searches.md). The equations are in ranking.py.
+(docs/decisions/0013-csa.md). The equations are in ranking.py.
 
 The factor r of the step size is below 1 if steps undo one another: the optimum is near, which a smaller nu answers, or
 rewards are noise, which more pairs answer. Nothing tells the one from the other, so that N and nu share the factor;
@@ -12,9 +12,9 @@ what N cannot take within its bounds is left to nu:
     N ← N r^(−growth) within [N_0, N_most],    nu ← nu r · (N / N_old)^(1 / (2 growth)) ≤ nu_most nu_0
 
 K. Nishida and Y. Akimoto, "PSA-CMA-ES: CMA-ES with population size adaptation" (2018), have the same purpose; with
-their rule nu ran away (docs/searches.md). The bound on nu is for the same reason: a robot that learns to fall ever
-sooner leaves a long path too. A large nu finds better gaits at first, but where rewards are noisy nothing would shrink
-it later; after j > calm steps the bound is therefore nu_most nu_0 · max(nu_least, (calm / j)²).
+their rule nu ran away. The bound on nu is for the same reason: a robot that learns to fall ever sooner leaves a long
+path too. A large nu finds better gaits at first, but where rewards are noisy nothing would shrink it later; after
+j > calm steps the bound is therefore nu_most nu_0 · max(nu_least, (calm / j)²).
 """
 
 import math
