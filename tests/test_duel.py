@@ -13,7 +13,7 @@ from ars.duel import after_duel, begins, continued, duel_age, in_duel, next_scor
 from ars.errors import FileError, SettingError
 from ars.files import read_npz, write_npz
 from ars.notes import History
-from ars.page.report import facts
+from ars.page.report import facts, report_data
 from ars.presets import make_config
 from ars.progress import duel_text
 from ars.records import Age, State, parse_line
@@ -95,6 +95,9 @@ def test_duels_in_a_run() -> None:
     scores = [np.mean([record.reward_mean for record in part]) for part in (records[:2], records[2:4])]
     kept = records[3].policy.M.tobytes() == plain[1].policy.M.tobytes()
     assert kept is bool(scores[0] >= scores[1]) is not records[3].fresh_won
+    waited, fresh = records[12].state.waiting, records[13].state  # the second duel
+    assert waited is not None
+    assert records[13].fresh_won is (fresh.M.tobytes() != waited.M.tobytes())
     first, again = (record.reward_mean for record in (records[0], records[2]))
     assert first != again  # with new noise
 
@@ -148,6 +151,10 @@ def test_the_outcome_is_in_the_records_the_progress_and_the_report(tmp_path: Pat
     assert ("better and goes on" in duel_text(ended)) is ended.fresh_won
     run = read_run(tmp_path / "run")
     assert dict(facts(run))["fresh starts tried, better"] == f"1, {int(bool(ended.fresh_won))}"
+    young_run = replace(run, records=run.records[:2])
+    both = report_data([young_run, run], task=None, seconds=0)["runs"]
+    assert [what for what, _ in both[0]["facts"]] == [what for what, _ in both[1]["facts"]]  # columns of one table
+    assert dict(both[0]["facts"])["fresh starts tried, better"] == "–"
     line = (tmp_path / "run" / "records.jsonl").read_text().splitlines()[-1]
     assert parse_line(line)["fresh_won"] is ended.fresh_won
     with pytest.raises(ValueError, match="neither true nor false"):

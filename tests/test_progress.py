@@ -78,6 +78,27 @@ def test_a_confirmation_is_shown(clock: list[float]) -> None:
     assert "best 3456.0" in captured.get()
 
 
+def test_the_end_of_a_duel_is_shown(clock: list[float]) -> None:
+    """At once, too, and it stays in the live table."""
+    text, live = io.StringIO(), progress._Live(CONFIG, STOP, seconds=0.0)
+    records = [
+        record(1, 1000.0, [1.0]),
+        *(replace(record(j, 1000.0, None), duel=1) for j in (2, 3)),
+        record(4, 9.0, None),
+    ]
+    records[2] = replace(records[2], fresh_won=True)
+    with progress.display(CONFIG, STOP, console=Console(file=text, width=80)) as shown:
+        for one in records:
+            shown.record(one)
+            live.record(one)
+    assert [line.split(" | ")[2] for line in text.getvalue().splitlines()[1:]] == [
+        "fresh start 1 was better and goes on"
+    ]
+    with (console := Console(file=io.StringIO(), width=200)).capture() as captured:
+        console.print(live)
+    assert "fresh start 1 was better and goes on" in captured.get()
+
+
 def test_the_table_fits_and_its_clock_runs_during_an_evaluation(clock: list[float]) -> None:
     live = progress._Live(CONFIG, STOP, seconds=7.0)
 

@@ -28,6 +28,7 @@ FORMAT_1 = ("M", "count", "mean", "m2")
 HASHES = ("run", "records_size", "records_sha256")  # since format 2
 # Only of the frugal protocol, with an average, with least_timesteps, and of steady policies.
 EVALUATIONS, AVERAGE, LENGTH, MU = "evaluations", "average", "length", "mu"
+NO_HASH = -1, ""
 DUEL, SCORE, WAITING = "duel", "score", "waiting."  # only with duels; a prefix of the names of the start that waits
 
 Arrays = dict[str, NDArray[Any]]
@@ -50,7 +51,7 @@ class Checkpoint:
     seconds: float  # that the run has taken
     best: Best | None
     last_line: str  # of records.jsonl, that of iteration j; empty before the first
-    records: tuple[int, str] | None  # size and SHA-256 of the lines before; format 1 has none
+    records: tuple[int, str]  # size and SHA-256 of the lines before; NO_HASH of format 1
 
 
 def initial_state(config: Config, definition: Mapping[str, Any]) -> State:
@@ -64,7 +65,7 @@ def initial_state(config: Config, definition: Mapping[str, Any]) -> State:
 def write_checkpoint(path: Path, config: Config, definition: dict[str, Any], saved: Checkpoint) -> None:
     """Replace the file at once: a kill leaves the old one or the new one."""
     state, best, nothing = saved.state, saved.best, np.zeros(0)
-    size, sha256 = saved.records or (0, "")
+    size, sha256 = saved.records
     waiting = {} if state.waiting is None else _arrays_of(config, state.waiting)
     write_npz(
         path,
@@ -129,8 +130,8 @@ def read_checkpoint(path: Path, config: Config, definition: dict[str, Any]) -> C
             raise ValueError(f"its arrays are not those of format {version}")
         if version == FORMAT and _single(arrays, "run", "U") != run_identity(config, definition):
             raise FileError(f"{path} is from another run than its config.json: this run cannot be continued.")
-        if version == 1 and set(initial.params) != {"M"}:
-            raise ValueError("format 1 has no search other than ars")
+        if version == 1 and (set(initial.params) != {"M"} or config.duel):
+            raise ValueError("format 1 has no search other than ars, and no duels")
         return _Reader(path, config, definition, version).checkpoint(arrays, initial)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise damaged(path, error) from error
@@ -163,7 +164,7 @@ class _Reader:
             raise ValueError(f"seconds = {seconds}")
         best = self.best(arrays, j)
         _check_last_line(state, last_line)
-        records = None
+        records = NO_HASH
         if self.version == FORMAT:
             records = _single(arrays, "records_size", "iu"), _single(arrays, "records_sha256", "U")
             if (records[0] > 0) != (j > 1):

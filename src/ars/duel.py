@@ -68,7 +68,7 @@ def duel_columns(before: State, after: State) -> dict[str, Any]:
     if before.waiting is None:
         return {}
     ended = after.waiting is None
-    return {"duel": before.duels, "fresh_won": after.params is not before.waiting.params if ended else None}
+    return {"duel": before.duels, "fresh_won": after.score > before.waiting.score if ended else None}
 
 
 def begins(state: State) -> bool:

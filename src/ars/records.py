@@ -229,14 +229,15 @@ def parse_line(line: str) -> dict[str, Any]:
     """A line of records.jsonl as a mapping of numbers; ValueError for anything else. Format 1 lacks some columns."""
     if not (line.isascii() and line.isprintable() and len(line) < LONGEST_LINE):
         raise ValueError("the record is not a line of text")
-    row, numbers = parse_json(line), set(SHARED) - {"fresh_won"}
+    row = parse_json(line)
     for name, value in {**dict.fromkeys((*COUNTS, "seconds")), **row}.items():
         if name in WHOLE:
             if type(value) is not int or not 0 <= value <= LARGEST_COUNT:
                 raise ValueError(f"{name} is not a count")
-        elif name == "fresh_won" and type(value) is not bool:
-            raise ValueError(f"{name} is neither true nor false")
-        elif (value is None and name not in CLOCKS) or (isinstance(value, bool) and name not in numbers):
+        elif name == "fresh_won":
+            if type(value) is not bool:
+                raise ValueError(f"{name} is neither true nor false")
+        elif (value is None and name not in CLOCKS) or (isinstance(value, bool) and name not in SHARED):
             continue  # not finite; telemetry that is true or false
         elif type(value) not in (int, float) or not abs(value) < 1.8e308 or (name in CLOCKS and value < 0):
             raise ValueError(f"{name:.100} is not a number")

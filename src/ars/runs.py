@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ars.checkpoint import Best, Checkpoint, damaged, initial_state, read_checkpoint, write_checkpoint
+from ars.checkpoint import NO_HASH, Best, Checkpoint, damaged, initial_state, read_checkpoint, write_checkpoint
 from ars.config import Config
 from ars.errors import FileError
 from ars.files import append_whole, is_file, make_folder, read_bytes, safe_name, write_json
@@ -217,7 +217,7 @@ class Run:
         self.state, self.seconds, self.best, self._last_line = saved.state, saved.seconds, saved.best, saved.last_line
         self._saved_j = saved.state.j
         try:
-            if saved.records is None:
+            if saved.records == NO_HASH:
                 self._check_records()
             else:
                 self._check_digest(*saved.records)

@@ -51,7 +51,7 @@ def test_no_seed_is_used_twice_and_none_chose_a_setting() -> None:
     seeds = [seed for k in range(1, 11) for seed in Plan().seeds_of(k)]
     assert len({*seeds}) == 80
     assert not {*seeds} & {*seen_seeds("Walker2d")}
-    assert Plan(races=3).seeds_of(2) == Plan().seeds_of(2)
+    assert seeds[:8] == [1229, 6264, 8652, 4807, 3259, 4199, 4776, 2162]  # whatever else is drawn anew
 
 
 def run(jobs: Sequence[Job]) -> list[Outcome]:

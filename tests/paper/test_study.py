@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ars.curves import Curve, curve_settings
+from ars.curves import Curve, curve_settings, load
 from ars.errors import SettingError
 from ars.experiments import study
 from ars.experiments.run_specs import RunSpec
@@ -110,13 +110,18 @@ def test_a_part_is_run_continued_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = dict.fromkeys(study.ROBOTS, 1)
-    small = study.STAGES["tuning"]._replace(seeds=few, timesteps=dict.fromkeys(study.ROBOTS, 2000))
+    small = study.STAGES["tuning"]._replace(seeds=few, timesteps=dict.fromkeys(study.ROBOTS, 20_000))
     monkeypatch.setitem(study.STAGES, "tuning", small)
+    assert {spec.pause for spec in make_study("tuning", pause=500).specs("Swimmer-v1")} == {500}
     flags = ["--tasks", "Swimmer", "--arms", "ars,csa", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "r")]
     assert ars("study", "searches", *flags, "--dry-run") == 0
     assert "Swimmer-v1 2 runs, 0 there: about " in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
+    assert ars("study", "searches", *flags, "--pause", "1000", "--quiet") == 0
+    assert "Each run up to 1,000 timesteps, for now:" in capsys.readouterr().out
+    assert {load(path).status for path in (tmp_path / "out" / "runs").iterdir()} == {"unfinished"}
     assert ars("study", "searches", *flags, "--quiet") == 0
+    assert {load(path).status for path in (tmp_path / "out" / "runs").iterdir()} == {"finished"}
     assert ars("study", "searches", *flags) == 0
     assert "2 runs, 2 there: nothing to run" in capsys.readouterr().out
     files = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
@@ -134,6 +139,8 @@ def test_mistakes_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
         ("--tasks", "CartPole-v1"): "CartPole",
         ("--draw", "--dry-run"): "contradict",
         ("--draw",): "is not a folder",
+        ("--draw", "--pause", "100"): "pause and draw contradict",
+        ("--pause", "0"): "pause = 0",
         ("--stage", "late"): "late",
     }.items():
         assert ars("study", "searches", "--out", str(tmp_path / "none"), *words) == 2

@@ -62,7 +62,11 @@ def study(
     from ars.paper.searches import draw_study, make_study
 
     listed = {"tasks": some("tasks", tasks, "Swimmer-v1"), "arms": some("arms", arms, "csa")}
+    if pause is not None and draw:
+        raise SettingError("pause and draw contradict each other: give one of them.")
     request = make_study(stage or "tuning", out=out, pause=pause, **listed)
+    if pause is not None:
+        print(f"Each run up to {pause:,} timesteps, for now:")
     return run_or_draw(request, draw_study, many, minutes=minutes, dry_run=dry_run, draw=draw, runs=runs)
 
 

@@ -35,7 +35,8 @@ class Plan(NamedTuple):
     master: int = 1603
 
     def seeds_of(self, k: int) -> tuple[int, ...]:
-        """The seeds of race k = 1, 2, …: no two races share one, and no setting was chosen on any."""
+        """The seeds of race k = 1, 2, …: no two races share one, and no setting was chosen on any. Those of the first
+        three are also among the held-out seeds of the study, which were drawn later."""
         used = {seed for robot in ROBOTS for seed in seen_seeds(robot)}
         drawn = draw_seeds(k * self.seeds, master=self.master, but=sorted(used))
         return drawn[-self.seeds :]

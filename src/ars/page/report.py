@@ -135,6 +135,7 @@ def _task(name: str, runs: list[RunFiles], shown: list[dict[str, Any]], races: l
     """The data that the runs of a task share."""
     members = [index for index, run in enumerate(runs) if run.config.task == name]
     _mark_differences([shown[index] for index in members])
+    _align_facts([shown[index] for index in members])
     groups = group({index: _settings_pairs(runs[index]) for index in members})
     return {
         "name": name,
@@ -169,6 +170,14 @@ def _mark_differences(runs: list[dict[str, Any]]) -> None:
     common = set.intersection(*(set(run["settings"]) for run in runs))
     for run in runs:
         run["settings"] = [(*row, row not in common) for row in run["settings"]]
+
+
+def _align_facts(runs: list[dict[str, Any]]) -> None:
+    """Give all runs the same facts, for the columns of a table: what a run does not have is a dash."""
+    fullest = max((run["facts"] for run in runs), key=len)
+    for run in runs:
+        known = dict(run["facts"])
+        run["facts"] = [(what, known.get(what, "–")) for what, _ in fullest]
 
 
 # -- one run ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ function linesOf({ table, column, bands }) {
       const { low, high } = column === "eval_mean" ? spread : {};
       const label = alone && low ? `${name}: mean of an evaluation ± its standard deviation` : name;
       const line = { label, xs, ys: columns[column], colour: colour(alone || groups.length > 1 ? g : k + 1) };
-      return alone ? { ...line, low, high, shaded: fresh_starts[state.axis] } : { ...line, thin: race !== "won", faded: race === "stopped" };
+      return alone ? { ...line, low, high, shaded: state.chosen.size === 1 ? fresh_starts[state.axis] : [] } : { ...line, thin: race !== "won", faded: race === "stopped" };
     });
     const band = !alone && drawn.length === there.length && bands[g]?.[state.axis];
     if (!band || !band.xs.length) return lines;
