@@ -110,7 +110,7 @@ def test_a_part_is_run_continued_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = dict.fromkeys(study.ROBOTS, 1)
-    small = study.STAGES["tuning"]._replace(seeds=few, timesteps=dict.fromkeys(study.ROBOTS, 20_000))
+    small = study.STAGES["tuning"]._replace(seeds=few, timesteps=dict.fromkeys(study.ROBOTS, 12_000))
     monkeypatch.setitem(study.STAGES, "tuning", small)
     assert {spec.pause for spec in make_study("tuning", pause=500).specs("Swimmer-v1")} == {500}
     flags = ["--tasks", "Swimmer", "--arms", "ars,csa", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "r")]
