@@ -62,8 +62,8 @@ def initial_state(config: Config, definition: Mapping[str, Any]) -> State:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def write_checkpoint(path: Path, config: Config, definition: dict[str, Any], saved: Checkpoint) -> None:
-    """Replace the file at once: a kill leaves the old one or the new one."""
+def write_checkpoint(path: Path, config: Config, identity: str, saved: Checkpoint) -> None:
+    """Replace the file at once: a kill leaves the old one or the new one. `identity` is that of the run."""
     state, best, nothing = saved.state, saved.best, np.zeros(0)
     size, sha256 = saved.records
     waiting = {} if state.waiting is None else _arrays_of(config, state.waiting)
@@ -71,7 +71,7 @@ def write_checkpoint(path: Path, config: Config, definition: dict[str, Any], sav
         path,
         {
             "format": np.array(FORMAT),
-            "run": np.array(run_identity(config, definition)),
+            "run": np.array(identity),
             "j": np.array(state.j),
             **_arrays_of(config, state),
             **{f"{WAITING}{name}": array for name, array in waiting.items()},

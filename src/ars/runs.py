@@ -23,7 +23,7 @@ from ars.files import append_whole, is_file, make_folder, read_bytes, safe_name,
 from ars.folder import ASKED, NAMES, TOLD, Lock, clear_leftovers, lock, missing_folders, refuse_links, remove_empty
 from ars.network import AnyPolicy
 from ars.records import Record, State, parse_line, parse_lines, policy_task
-from ars.saved_config import FORMAT, SavedConfig, check_size, read_config, this_session
+from ars.saved_config import FORMAT, SavedConfig, check_size, read_config, run_identity, this_session
 from ars.stopping import Stop
 from ars.tasks.user_code import needs_object, task_flag
 
@@ -39,6 +39,7 @@ class Run:
         self.path, self.config, self.definition, self.stop = path, saved.config, saved.definition, saved.stop
         self.sessions, self.notes = saved.sessions, saved.notes
         self.state = state
+        self._identity = run_identity(saved.config, saved.definition)
         self.seconds = 0.0
         self.best: Best | None = None
         self._lock = held
@@ -196,7 +197,7 @@ class Run:
                 raise self._cannot_write(error) from error
         records = self._whole.size, self._whole.hex()
         saved = Checkpoint(self.state, self.seconds, self.best, self._last_line, records)
-        write_checkpoint(self.path / "checkpoint.npz", self.config, self.definition, saved)
+        write_checkpoint(self.path / "checkpoint.npz", self.config, self._identity, saved)
         self._write_policies()
         self._saved_at, self._saved_j = time.monotonic(), self.state.j
 
