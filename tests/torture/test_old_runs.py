@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ars
+from ars.errors import FileError
 from ars.runs import Run
 from ars.saved_config import FORMAT
 
@@ -94,3 +95,15 @@ def test_a_format_to_come_is_a_sentence(old: Path) -> None:
     with pytest.raises(ars.ArsError, match=r"format 3 is unknown to this version of ars, which reads 2 and 1"):
         ars.resume(old)
     assert (old / "policy.npz").read_bytes() == (FIXTURES / name_of(old) / "policy.npz").read_bytes()
+
+
+@pytest.mark.parametrize("old", ["format1/cartpole"], indirect=True)
+def test_an_old_checkpoint_beside_settings_of_today_is_refused(old: Path) -> None:
+    """The oldest checkpoints have no duels: with such a configuration it is a mix of two runs."""
+    list(ars.resume(old, iterations=EXPECTED[name_of(old)]["iterations"] + 1))  # writes the latest config.json
+    config = json.loads((old / "config.json").read_text())
+    config["config"] |= {"duel": 300, "protocol": "frugal"}
+    (old / "config.json").write_text(json.dumps(config))
+    shutil.copy(FIXTURES / name_of(old) / "checkpoint.npz", old)
+    with pytest.raises(FileError, match="format 1 has no search other than ars, and no duels"):
+        Run.open(old)
