@@ -5,7 +5,8 @@ const task = () => data.tasks[state.task];
 // The lines of one chart: for each group of runs that differ only in their seed its band, computed in Python, or the
 // runs themselves if not all of them are drawn.
 function linesOf({ table, column, bands }) {
-  const { groups } = task();
+  const { groups, runs } = task();
+  const single = runs.filter((index) => state.chosen.has(index)).length === 1;
   return groups.flatMap((group, g) => {
     const there = group.filter((index) => data.runs[index][table].columns[column]?.length);
     const drawn = there.filter((index) => state.chosen.has(index)), alone = drawn.length === 1;
@@ -14,7 +15,7 @@ function linesOf({ table, column, bands }) {
       const { low, high } = column === "eval_mean" ? spread : {};
       const label = alone && low ? `${name}: mean of an evaluation ± its standard deviation` : name;
       const line = { label, xs, ys: columns[column], colour: colour(alone || groups.length > 1 ? g : k + 1) };
-      return alone ? { ...line, low, high, shaded: state.chosen.size === 1 ? fresh_starts[state.axis] : [] } : { ...line, thin: race !== "won", faded: race === "stopped" };
+      return alone ? { ...line, low, high, shaded: single ? fresh_starts[state.axis] : [] } : { ...line, thin: race !== "won", faded: race === "stopped" };
     });
     const band = !alone && drawn.length === there.length && bands[g]?.[state.axis];
     if (!band || !band.xs.length) return lines;
