@@ -118,6 +118,7 @@ def test_it_does_not_influence_the_results(tmp_path: Path, monkeypatch: pytest.M
 def test_the_documentation_has_every_quantity(tmp_path: Path) -> None:
     """docs/algorithm.md explains each name in records.jsonl and each tag; and names none that is not there."""
     names: set[str] = {"wire_bytes_out", "wire_bytes_in", *SYMPTOMS}  # over Ray; in a run that does not learn
+    names |= {"duel", "fresh_won"}  # of fresh starts: test_duel.py
     tags: set[str] = set()
     for task in ("CartPole-v1", "lqr"):
         for record in train(

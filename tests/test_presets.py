@@ -261,10 +261,10 @@ def test_other_tasks_have_the_suggested_search(monkeypatch: pytest.MonkeyPatch) 
     task: dict[str, Any] = {"task": "Any-v0", "H": 50, "shift": 0.0, "shape": (2, 3)}
     assert make_config(**task).search == CSA(nu=0.17, N=10, share=0.5, calm=0)  # 0.3 / sqrt(3); 2 ⌈(4 + 3 ln 6) / 2⌉
     assert make_config(**task, N=16) == make_config(
-        "Any-v0", H=50, shift=0.0, search="csa", nu=0.17, N=16, share=0.5, calm=0, average=0
+        "Any-v0", H=50, shift=0.0, search="csa", nu=0.17, N=16, share=0.5, calm=0, average=0, duel=0
     )
     assert make_config(**task, alpha=0.02, N=16).search == ARS(alpha=0.02, nu=0.03, N=16, b=16)
-    settings = {"nu": 0.015, "N": 32, "share": 0.5, "calm": 0, "average": 0}
+    settings = {"nu": 0.015, "N": 32, "share": 0.5, "calm": 0, "average": 0, "duel": 0}
     assert presets.suggested(376, 17, 1000) == ("csa", settings)
 
     def by_size(n: int, p: int, H: int) -> tuple[str, dict[str, Any]]:

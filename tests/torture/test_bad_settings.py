@@ -33,7 +33,7 @@ ODD = [
 NUMBERS = [field.name for kind in (ARS, Config) for field in dataclasses.fields(kind) if field.type in (int, float)]
 RULES = [field.name for field in dataclasses.fields(Stop)]
 REALS = {"alpha", "nu", "shift", "minutes", "until"}
-MAY_BE_ZERO = {"seed", "eval_every", "average", "table_size", "shift", "until", "least_timesteps", "ramp"}
+MAY_BE_ZERO = {"seed", "eval_every", "average", "table_size", "shift", "until", "least_timesteps", "ramp", "duel"}
 MAY_BE_NEGATIVE = {"shift", "until"}
 
 
