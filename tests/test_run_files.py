@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import ars
 from ars.errors import FileError
 from ars.run_files import read_records, read_run, run_folders
 from ars.runs import Run
@@ -100,3 +101,17 @@ def test_folders_of_runs_stand_for_their_runs(runs: list[Path], tmp_path: Path) 
     shutil.copytree(runs[0], tmp_path / "sweep" / "runs" / "a")
     assert run_folders([tmp_path / "sweep"]) == [tmp_path / "sweep" / "runs" / "a"]
     assert run_folders([tmp_path]) == [tmp_path]  # reading it then says what is wrong
+
+
+def test_records_are_read_line_by_line(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of weeks has millions of lines, more than any other file of ours may have: it is read, and goes on."""
+    read_whole = Path.read_bytes
+
+    def read_bytes(path: Path) -> bytes:
+        assert path.name != "records.jsonl"
+        return read_whole(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    assert len(read_records(run / "records.jsonl")) == 8
+    assert [record.iteration for record in ars.resume(run, iterations=10)] == [9, 10]
+    assert len(read_run(run).records) == 10

@@ -33,7 +33,7 @@ from ars.noise import Key, check_table_size, environment_seed
 from ars.policy import LARGEST_M, Actions, LinearPolicy
 from ars.presets import make_config
 from ars.records import Record, State, policy_task
-from ars.run_files import read_records
+from ars.run_files import each_record
 from ars.runs import MEASURED_ELSEWHERE, Run, free_folder
 from ars.saved_config import check_size
 from ars.settings import finite_number, shown, whole_number
@@ -84,7 +84,7 @@ class AskTell:
         self._path = run.path / TOLD
         self._told: dict[str, Rollout] = {}
         self._began = time.monotonic() - run.seconds
-        before = read_records(run.path / "records.jsonl") if run.state.j else []
+        before = each_record(run.path / "records.jsonl") if run.state.j else ()
         self._watch = notes.Watch(run.config, run.definition, before)
 
     # -- making and opening -----------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ars.config import Config
-from ars.errors import FileError
-from ars.files import one_line, read_npz, write_npz
+from ars.errors import FileError, SettingError
+from ars.files import LARGEST_FILE, one_line, read_npz, write_npz
 from ars.layers import hidden_layers
 from ars.moments import Moments
 from ars.network import AnyPolicy, checked_network
@@ -29,6 +29,8 @@ HASHES = ("run", "records_size", "records_sha256")  # since format 2
 # Only of the frugal protocol, with an average, with least_timesteps, and of steady policies.
 EVALUATIONS, AVERAGE, LENGTH, MU = "evaluations", "average", "length", "mu"
 NO_HASH = -1, ""
+ENTRY = 1024  # bytes that an array's name and shape take at most, in an .npz file
+LARGEST_REST = 2**20  # bytes of everything in a checkpoint whose size does not depend on M
 DUEL, SCORE, WAITING = "duel", "score", "waiting."  # only with duels; a prefix of the names of the start that waits
 
 Arrays = dict[str, NDArray[Any]]
@@ -57,6 +59,24 @@ class Checkpoint:
 def initial_state(config: Config, definition: Mapping[str, Any]) -> State:
     """The state before the first iteration."""
     return State.initial(config.search, definition["p"], definition["n"], hidden=config.hidden, seed=config.seed)
+
+
+def largest_checkpoint(config: Config, state: State) -> int:
+    """The bytes that a checkpoint of a run with this initial state may have. Searches differ in how many matrices they
+    keep, and a duel doubles them."""
+    start = sum(array.nbytes + ENTRY for array in _arrays_of(config, state).values())
+    best = state.M.nbytes + 2 * state.moments.mean.nbytes
+    return (2 if config.duel else 1) * start + best + LARGEST_REST
+
+
+def check_checkpoint_size(config: Config, state: State) -> None:
+    """Refuse a run whose checkpoint could not be read back."""
+    size = largest_checkpoint(config, state)
+    if size > LARGEST_FILE:
+        raise SettingError(
+            f"The checkpoint of this run would have {size} bytes, and a file of ours has at most {LARGEST_FILE}: choose "
+            f"fewer entries by observe{', duel = 0' if config.duel else ''}, or a search that keeps fewer matrices."
+        )
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import os
 import stat
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -213,6 +213,20 @@ def read_bytes(path: Path, most: int = LARGEST_FILE) -> bytes:
         if path.stat().st_size > most:
             raise FileError(f"{path} is larger than {most} bytes: this is not one of our files.")
         return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {_reason(error)}.") from error
+
+
+def each_line(path: Path, longest: int) -> Iterator[bytes]:
+    """The complete lines of a file, without their ends; a line of `longest` bytes or more is cut to so many."""
+    try:
+        if not is_file(path):
+            raise FileError(f"There is no file {path}.")
+        with path.open("rb") as file:
+            while line := file.readline(longest):
+                if not line.endswith(b"\n") and len(line) < longest:
+                    return
+                yield line.removesuffix(b"\n")
     except OSError as error:
         raise FileError(f"Cannot read {path}: {_reason(error)}.") from error
 

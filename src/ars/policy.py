@@ -22,7 +22,7 @@ from ars.settings import shown
 
 FloatArray = NDArray[np.float64]
 FORMAT = 1
-LARGEST_M = 10**7  # numbers; a checkpoint with two such matrices stays below files.LARGEST_FILE
+LARGEST_M = 10**7  # numbers; a policy file stays below files.LARGEST_FILE
 ACTION_DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8")
 
 

@@ -1,12 +1,13 @@
 """Reading a run folder without locking or changing it; its run may be in progress."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ars.errors import FileError
-from ars.files import is_file, read_bytes
+from ars.files import each_line, is_file
 from ars.policy import LinearPolicy
 from ars.records import LONGEST_LINE, best_known, parse_line, parse_lines
 from ars.runs import Run
@@ -61,8 +62,12 @@ def read_run(path: Path, *, with_policy: bool = True) -> RunFiles:
 
 def read_records(path: Path) -> list[dict[str, Any]]:
     """The lines of records.jsonl, without an incomplete last line, which is being written."""
-    *lines, _unfinished = (read_bytes(path) if path.exists() else b"").split(b"\n")
-    return list(parse_lines(path, lines))
+    return list(each_record(path))
+
+
+def each_record(path: Path) -> Iterator[dict[str, Any]]:
+    """The same, one by one: a run of weeks has millions."""
+    return parse_lines(path, each_line(path, LONGEST_LINE) if path.exists() else ())
 
 
 def _check_best(path: Path, policy: LinearPolicy, records: list[dict[str, Any]]) -> None:

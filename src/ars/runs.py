@@ -16,7 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ars.checkpoint import NO_HASH, Best, Checkpoint, damaged, initial_state, read_checkpoint, write_checkpoint
+from ars.checkpoint import (
+    NO_HASH,
+    Best,
+    Checkpoint,
+    check_checkpoint_size,
+    damaged,
+    initial_state,
+    read_checkpoint,
+    write_checkpoint,
+)
 from ars.config import Config
 from ars.errors import FileError
 from ars.files import append_whole, is_file, make_folder, read_bytes, safe_name, write_json
@@ -56,6 +65,8 @@ class Run:
     def create(path: Path, config: Config, definition: dict[str, Any], stop: Stop, state: State | None = None) -> "Run":
         """Create a run in a folder that has no files of a run; `state` is its initial state, if not the search's."""
         check_size(config, definition)
+        state = state or initial_state(config, definition)
+        check_checkpoint_size(config, state)
         new = missing_folders(path)
         make_folder(path)
         refuse_links(path)
@@ -70,7 +81,7 @@ class Run:
                     f"{path} already holds {there[0]} of a run: {again} continues it, another --out starts a new one."
                 )
             saved = SavedConfig(config, definition, stop, [this_session(0)], [])
-            run = Run(path, held, saved, state or initial_state(config, definition))
+            run = Run(path, held, saved, state)
             clear_leftovers(path)
             run._write_config()
             run.save()

@@ -5,7 +5,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from ars.noise import Stream, check_table_size
 from ars.policy import LinearPolicy
 from ars.presets import make_config
 from ars.records import Evaluation, Record, State
-from ars.run_files import read_records
+from ars.run_files import each_record
 from ars.runs import MEASURED_ELSEWHERE, Run
 from ars.saved_config import check_size, run_identity
 from ars.searches import Search
@@ -95,9 +95,9 @@ class Session:
         seconds, eval_seconds = record.seconds + took, record.eval_seconds + took
         return replace(record, confirmation=confirmation, seconds=seconds, eval_seconds=eval_seconds)
 
-    def _before(self) -> list[dict[str, Any]]:
+    def _before(self) -> Iterable[dict[str, Any]]:
         """The records of earlier sessions."""
-        return read_records(self.run.path / "records.jsonl") if self.run and self.state.j else []
+        return each_record(self.run.path / "records.jsonl") if self.run and self.state.j else ()
 
 
 def new_session(
