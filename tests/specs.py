@@ -12,7 +12,7 @@ def spec(
     task: str, variant: str, alpha: float, nu: float, N: int, b: int, seed: int, episodes: int,
     eval_episodes: int = 100, until: float | None = None,
 ) -> RunSpec:  # fmt: skip
-    H, shift, _ = task_defaults(task) if robot_of(task) else (1000, 0.0, None)
+    H, shift = task_defaults(task)[:2] if robot_of(task) else (1000, 0.0)
     values = {"alpha": alpha, "nu": nu, "N": N, "b": b, "seed": seed, "eval_episodes": eval_episodes}
     return RunSpec(paper_config(variant, task=task, H=H, shift=shift, **values), episodes, until)
 

@@ -74,8 +74,8 @@ def check_checkpoint_size(config: Config, state: State) -> None:
     size = largest_checkpoint(config, state)
     if size > LARGEST_FILE:
         raise SettingError(
-            f"The checkpoint of this run would have {size} bytes, and a file of ours has at most {LARGEST_FILE}: choose "
-            f"fewer entries by observe{', duel = 0' if config.duel else ''}, or a search that keeps fewer matrices."
+            f"The checkpoint of this run would have {size} bytes, and our files have at most {LARGEST_FILE}: "
+            f"observe less{', set duel = 0' if config.duel else ''}, or choose a search that keeps fewer matrices."
         )
 
 

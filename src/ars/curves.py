@@ -156,15 +156,25 @@ def fullest(curves: Iterable[Curve], enough: Callable[[Curve], bool] = lambda cu
 
 
 def save_if_further(curve: Curve, path: Path) -> None:
-    """Save a curve unless the file has a longer one, or one as long that records a failure."""
+    """Save a curve unless the file has a longer one, one as long that records a failure, or that of another run: not
+    all settings are part of a name."""
     try:
         known = load(path) if path.exists() else None
-    except FileError:  # keep the damaged file under another name
-        path.rename(path.with_name(f"{path.name}.damaged"))
+    except FileError:
+        set_aside(path, "damaged")
         known = None
-    if known and (known.episodes > curve.episodes or (known.episodes == curve.episodes and known.failed)):
+    if known and (
+        known.identity != curve.identity
+        or known.episodes > curve.episodes
+        or (known.episodes == curve.episodes and known.failed)
+    ):
         return
     curve.save(path)
+
+
+def set_aside(path: Path, why: str) -> None:
+    """Keep a file under another name, which is not read."""
+    path.rename(path.with_name(f"{path.name}.{why}"))
 
 
 def _rounded(values: FloatArray) -> list[float | int]:

@@ -15,8 +15,8 @@ import ars
 from ars.curves import from_run, load
 from ars.errors import FileError
 from ars.experiments.cost import costs, remaining_cost
-from ars.experiments.engine import Job, collect, run, run_all, share_done, to_do
-from ars.experiments.run_specs import RunSpec, choose_curves, missing
+from ars.experiments.engine import Job, _outcome, collect, run, run_all, share_done, to_do
+from ars.experiments.run_specs import RunSpec, choose_curves, missing, run_spec
 from curve_maker import curve
 from specs import change, spec
 
@@ -181,6 +181,33 @@ def test_a_folder_with_other_settings_is_neither_continued_nor_collected(tmp_pat
     [problem] = collect(job.runs, job.curves)
     assert "damaged" in problem
     assert not PLAN.met_by(load(job.file))  # its curve is there, and is not taken for the plan's
+
+
+def test_a_curve_of_the_same_name_by_other_settings_is_set_aside(tmp_path: Path) -> None:
+    """csa's stride is not part of the name, so that a changed default finds the old curve, and here a longer one."""
+    made = {
+        stride: run_spec("Swimmer-v5", 1, search="csa", N=2, H=10, stride=stride, episodes=episodes, eval_episodes=1)
+        for stride, episodes in ((1.0, 60), (1.5, 40))
+    }
+    assert made[1.0].name == made[1.5].name
+    for stride, folder in ((1.0, "before"), (1.5, "after")):
+        job = Job(made[stride], tmp_path / folder, tmp_path / "curves")
+        outcome = _outcome(job, run(job))
+        assert (outcome.failure, to_do([job])) == ("", [])
+        assert outcome.curve is not None
+        assert made[stride].met_by(outcome.curve)
+    old = job.file.with_name(f"{job.file.name}.other")
+    assert made[1.0].met_by(load(old))
+    assert collect(tmp_path / "before", tmp_path / "curves") == []  # a stale folder displaces nothing
+    assert made[1.5].met_by(load(job.file))
+
+
+def test_a_run_whose_file_is_that_of_another_has_failed(tmp_path: Path) -> None:
+    [job] = jobs(tmp_path, PLAN)
+    curve([1, 2]).save(job.file)
+    outcome = _outcome(job, "")
+    assert outcome.curve is None
+    assert "is not the curve of this run" in outcome.failure
 
 
 def test_runs_of_ones_own_environment_go_on(tmp_path: Path) -> None:

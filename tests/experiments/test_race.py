@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -17,6 +18,8 @@ from ars.errors import FileError, SettingError
 from ars.experiments.engine import Job, Outcome, _outcome, run, to_do
 from ars.experiments.race import Race, make_race, mean_return, run_race, rungs, seeds_left, up_to
 from ars.races import read_race
+from ars.sessions import new_session
+from ars.stopping import Stop
 
 DRIFT = "small_envs:Drift"
 QUICK = {"N": 2, "alpha": 0.1, "nu": 0.1, "eval_every": 1, "eval_episodes": 3}
@@ -133,6 +136,39 @@ def test_runs_that_went_further_change_nothing(raced: Race, tmp_path: Path) -> N
     for seed in SEEDS[:2]:
         here([made.job(seed, 2000)])
     assert run_race(made, here).file == read_race(raced.folder)
+
+
+def test_a_finished_race_is_never_lost(raced: Race, tmp_path: Path) -> None:
+    """Its file stays while it is run again, even if that is stopped: the runs may have been deleted."""
+    again = race(tmp_path / "again")
+    finished = (raced.folder / "race.json").read_text()
+    again.folder.mkdir()
+    (again.folder / "race.json").write_text(finished)
+    for rounds in (0, 1):
+        left = iter(range(rounds))
+
+        def some(jobs: Sequence[Job], left: Iterator[int] = left) -> list[Outcome]:
+            return here(jobs) if next(left, None) is not None else []
+
+        assert run_race(again, some).file.winner is None
+        assert (again.folder / "race.json").read_text() == finished
+    assert run_race(again, here).file.winner == run_race(raced, here).file.winner
+    assert (again.folder / "race.json").read_text() == finished
+
+
+def test_a_race_over_a_subset_of_the_observation(tmp_path: Path) -> None:
+    """Names become indices, all of it becomes `all`, and settings are suggested for the matrix that is searched."""
+    ant = race(tmp_path / "ant", "Ant-v1", observe="qpos,qvel")
+    assert {spec.config.observe for spec in ant.specs.values()} == {"0-26"}
+    whole = race(tmp_path / "whole", "CartPole-v1", observe="0-3", search="csa", N=3, alpha=None, nu=None)
+    assert run_race(whole, here).file.winner in SEEDS
+    assert {spec.config.observe for spec in whole.specs.values()} == {"all"}
+    default = dict.fromkeys(QUICK)
+    suggested = race(tmp_path / "less", "Reacher-v5", observe="0-3", **default)
+    trained = new_session("Reacher-v5", {"observe": "0-3", "duel": 0}, workers=1, stop=Stop())
+    trained.close_executor()
+    assert suggested.specs[11].config == replace(trained.config, seed=11)
+    assert suggested.specs[11].config.search != race(tmp_path / "all", "Reacher-v5", **default).specs[11].config.search
 
 
 def test_the_same_bits_from_two_workers_and_after_a_kill(raced: Race, tmp_path: Path) -> None:

@@ -36,6 +36,14 @@ def test_a_grid_may_vary_what_all_searches_share() -> None:
     assert found[0].name == "Hopper-v1-V2-alpha0.01-nu0.025-N4-b4-H500-shift0.0-seed1"
 
 
+def test_settings_that_names_leave_out_tell_points_apart_where_they_vary() -> None:
+    made = make_sweep("Swimmer-v5", seeds=(1, 2), axes=["stride=0.5,1.5"], search="csa", N=3, episodes=60, threshold=9)
+    assert len({spec.name for spec in made.specs()}) == 4
+    assert [(row.point["stride"], row.seeds) for row in ranking([], 9.0, made.specs())] == [(0.5, 2), (1.5, 2)]
+    fixed = make_sweep("Swimmer-v5", seeds=(1,), search="csa", stride=0.5, N=3, episodes=60, threshold=9).specs()
+    assert "stride" not in fixed[0].name  # as before
+
+
 @pytest.mark.parametrize(
     "axes", [["alfa=1"], ["alpha"], ["alpha="], ["alpha=x"], ["N=1.5"], ["nu=1", "nu=2"], ["paper", "nu=1"]]
 )

@@ -60,7 +60,7 @@ def race(
         print_table(*done.file.table())
     failed = report_failures(done.outcomes, quiet=many.quiet)
     if done.file.winner is None:
-        if not failed:
+        if done.file.rounds and not done.file.rounds[-1].goes_on():
             print("No seed is left: all have diverged.")
         return 1
     _print_winner(asked, done.file, next_steps=not many.quiet)

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ars.curves import Curve, from_run, load, save_if_further
+from ars.curves import Curve, from_run, load, save_if_further, set_aside
 from ars.errors import ArsError, DivergedError, FileError, WorkerError
 from ars.experiments.run_specs import RunSpec
 from ars.files import make_folder, one_line
@@ -120,6 +120,7 @@ def run(job: Job) -> str:
                         break
             except DivergedError as error:  # a bad point of a grid is a result
                 status = f"diverged: {error}"
+        _make_room(job)
         save_if_further(from_run(job.folder, status), job.file)
     except ArsError as error:
         if isinstance(error, FileError) and job.kept.is_dir():
@@ -141,6 +142,13 @@ def _take_over(job: Job) -> None:
     copy = job.runs / f".{job.spec.name}.{os.getpid()}.tmp"
     shutil.copytree(job.kept, copy)
     copy.rename(job.folder)
+
+
+def _make_room(job: Job) -> None:
+    """Set aside a curve of the same name by settings that are not part of it, as after a change of defaults."""
+    with suppress(ArsError):  # a damaged file
+        if job.file.exists() and load(job.file).identity != job.spec.identity:
+            set_aside(job.file, "other")
 
 
 def _keep_curve(job: Job) -> None:
@@ -192,7 +200,10 @@ def _outcome(job: Job, result: str | ArsError) -> Outcome:
         failure += " Its progress is saved: the same command continues it."
     if not failure:
         try:
-            return Outcome(job.spec, load(job.file))
+            curve = load(job.file)
+            if job.spec.met_by(curve):
+                return Outcome(job.spec, curve)
+            failure = f"{job.file} is not the curve of this run: remove it, and the run is made again."
         except ArsError as error:
             failure = str(error)
     _keep_curve(job)

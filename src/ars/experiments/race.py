@@ -30,9 +30,8 @@ from typing import Any
 from ars.curves import load
 from ars.errors import SettingError
 from ars.experiments.engine import Job, Outcome, to_do
-from ars.experiments.run_specs import RunSpec, task_defaults
+from ars.experiments.run_specs import RunSpec, config_for
 from ars.files import make_folder, safe_name
-from ars.presets import make_config
 from ars.races import RaceFile, Round, Standing, read_race
 from ars.records import best_known
 from ars.run_files import read_records
@@ -108,12 +107,11 @@ def make_race(
         raise SettingError("seeds names a seed twice: each can win only once.")
     least = len(seeds_left(count)) * count
     budget = whole_number("budget", budget, least, LARGEST_RULE)
-    H, shift, shape = task_defaults(task)
     given = {name: value for name, value in settings.items() if value is not None}
     given = {"duel": 0} | given  # a race is a better one
     specs = {}
     for seed in seeds:
-        config = make_config(task, shape=shape, **{"H": H, "shift": shift, **given, "seed": seed})
+        config = config_for(task, **{**given, "seed": seed})
         specs[config.seed] = RunSpec(config, None, None if until is None else finite_number("until", until))
         if until is not None and not config.eval_every:
             raise SettingError(f"until = {until:g} needs evaluations, and eval_every = 0 has none.")
@@ -131,8 +129,9 @@ def make_race(
 def run_race(race: Race, run: RunJobs, say: Callable[[str], None] = lambda _: None) -> Result:
     """Run what is missing of a race, round by round, and write its file; `say` is told what begins."""
     make_folder(race.folder)
-    file, outcomes = RaceFile(race.decided_by()), list[Outcome]()
-    file.save(race.folder)
+    file, outcomes, known = RaceFile(race.decided_by()), list[Outcome](), read_race(race.folder)
+    if known is None:  # otherwise it is kept until as much is known again, which is the same
+        file.save(race.folder)
     counts, limits = seeds_left(len(race.specs)), rungs(len(race.specs), race.budget)
     racing, spent = list(race.specs), dict[int, int]()
     for i, rung in enumerate(limits):
@@ -158,7 +157,8 @@ def run_race(race: Race, run: RunJobs, say: Callable[[str], None] = lambda _: No
         if arrived or last:
             file = RaceFile(file.decided_by, file.rounds, racing[0])
             break
-        file.save(race.folder)
+        if known is None or len(file.rounds) >= len(known.rounds):
+            file.save(race.folder)
     file.save(race.folder)
     return Result(file, outcomes)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ars import subset
 from ars.config import PROTOCOLS, Config, shared_settings
@@ -33,13 +33,22 @@ OFTEN = ("average", "duel")  # shared settings that are part of a name where the
 
 
 def run_name(config: Config, also: Iterable[str] = ()) -> str:
-    """The name of a run's folder and curve file; `also` are shared settings that belong to the name."""
-    values = [f"{f.name}{getattr(config.search, f.name)!r}" for f in own_fields(config.search) if f.metadata["named"]]
-    values += [f"{name}{getattr(config, name)!r}" for name in also]
+    """The name of a run's folder and curve file; `also` are settings that belong to the name, too."""
+    values = [f"{name}{setting_of(config, name)!r}" for name in in_name(config, also)]
     values += [f"{name}{getattr(config, name)}" for name in OFTEN if getattr(config, name) and name not in also]
     protocol = "" if config.protocol == "paper" else f"-{config.protocol}"
     few = "" if config.eval_episodes == PROTOCOLS[config.protocol][1] else f"-eval{config.eval_episodes}"
     return f"{safe_name(config.task)}-{config.label}-{'-'.join(values)}-seed{config.seed}{protocol}{few}"
+
+
+def in_name(config: Config, also: Iterable[str]) -> list[str]:
+    """The settings in a run's name: those by which its search is known, and `also`."""
+    return list(dict.fromkeys([*(f.name for f in own_fields(config.search) if f.metadata["named"]), *also]))
+
+
+def setting_of(config: Config, name: str) -> Any:
+    """The value of a setting, of the search or shared."""
+    return getattr(config.search if name in {f.name for f in own_fields(config.search)} else config, name)
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,7 @@ class RunSpec:
     config: Config
     episodes: int | None
     until: float | None = None
-    also: tuple[str, ...] = ()  # shared settings that are part of its name
+    also: tuple[str, ...] = ()  # more settings that are part of its name
     timesteps: int | None = None
     pause: int | None = None  # timesteps after which it is left for another time; it does not end there
 
@@ -118,14 +127,16 @@ def run_spec(
 ) -> RunSpec:  # fmt: skip
     """A run by the paper's protocol, unless `settings` have another: the task's preset, overridden by these, up to the
     task's cap."""
-    H, shift, shape = task_defaults(task)
-    if isinstance(settings.get("observe"), str):
-        settings["observe"] = resolved(task, settings["observe"])
-    config = make_config(
-        task, shape=shape, search=search, variant=variant, seed=seed,
-        **{"H": H, "shift": shift, "protocol": "paper", **settings},
-    )  # fmt: skip
+    config = config_for(task, search=search, variant=variant, seed=seed, **{"protocol": "paper", **settings})
     return RunSpec(config, CAPS[paper_robot(task)] if episodes is None else episodes, until)
+
+
+def config_for(task: str, **settings: Any) -> Config:
+    """The configuration that `ars.train` would have for a task that is known by name; a subset of the observation
+    becomes indices."""
+    own = task_defaults(task, settings.get("observe") or subset.ALL)
+    given = {name: value for name, value in settings.items() if value is not None}
+    return make_config(task, shape=own.shape, **{"H": own.H, "shift": own.shift, **given, "observe": own.observe})
 
 
 def to_threshold(task: str, seed: int, *, variant: str, **settings: Any) -> RunSpec:
@@ -152,24 +163,24 @@ def choose_curves(specs: Iterable[RunSpec], curves: Iterable[Curve]) -> list[Cur
 
 def first_episodes(config: Config) -> int:
     """Training rollouts of the first iteration, which only the search knows."""
-    _, _, (p, n) = task_defaults(config.task)
-    shape = p, n if config.observe == subset.ALL else subset.size(config.observe)
+    shape = config.shape(*task_defaults(config.task, config.observe).shape)
     return len(config.search.signs) * config.search.size(config.search.initial(shape))
 
 
+class TaskDefaults(NamedTuple):
+    """What a task determines of a configuration."""
+
+    H: int
+    shift: float  # the survival bonus
+    shape: tuple[int, int]  # p × n of M
+    observe: str  # a subset of the observation, as indices
+
+
 @cache
-def resolved(task: str, observe: str) -> str:
-    """A subset of the task's observation as indices."""
+def task_defaults(task: str, observe: str = subset.ALL) -> TaskDefaults:
+    """Those of a task of which policies see a subset."""
     from ars.tasks import make
 
     with closing(make(task, observe=observe)) as made:
-        return str(made.definition().get("observe", subset.ALL))
-
-
-@cache
-def task_defaults(task: str) -> tuple[int, float, tuple[int, int]]:
-    """H, the survival bonus and the shape (p, n) of M of a task."""
-    from ars.tasks import make
-
-    with closing(make(task)) as made:
-        return made.H, made.survival_bonus, (made.p, made.n)
+        seen = made.definition().get("observe", subset.ALL)
+        return TaskDefaults(made.H, made.survival_bonus, (made.p, made.n), seen)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ars.config import shared_settings
-from ars.experiments.run_specs import CAPS, RunSpec, resolved, task_defaults
+from ars.experiments.run_specs import CAPS, RunSpec, config_for
 from ars.experiments.seeds import draw_seeds
-from ars.presets import THRESHOLDS, make_config, paper_robot, threshold
+from ars.presets import THRESHOLDS, paper_robot, threshold
 
 ROBOTS = tuple(THRESHOLDS)
 SMALL = tuple(robot for robot in ROBOTS if robot != "Humanoid")  # n·p up to 1000: for a full covariance
@@ -87,11 +87,8 @@ def seen_seeds(robot: str) -> tuple[int, ...]:
 def study_spec(stage: str, task: str, arm: str, seed: int) -> RunSpec:
     """One run: to the paper's threshold, or the timesteps of its stage."""
     chosen, robot = STAGES[stage], paper_robot(task)
-    H, shift, _ = task_defaults(task)
     search, settings, _ = ARMS[arm]
-    if "observe" in settings:
-        settings = {**settings, "observe": resolved(task, settings["observe"])}
-    config = make_config(task, search=search, seed=seed, **{"H": H, "shift": shift, "protocol": PROTOCOL, **settings})
+    config = config_for(task, search=search, seed=seed, protocol=PROTOCOL, **settings)
     in_label = ("normalise", "steady", "observe")
     also = tuple(name for name in shared_settings() if name in settings and name not in in_label)
     return RunSpec(config, chosen.episodes.get(robot), threshold(task), also, chosen.timesteps[robot])

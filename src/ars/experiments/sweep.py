@@ -18,11 +18,11 @@ from ars.config import Config, shared_settings
 from ars.curves import Curve, load_all
 from ars.errors import SettingError
 from ars.experiments.engine import Job, Outcome
-from ars.experiments.run_specs import CAPS, RunSpec, choose_curves, first_episodes, run_spec
+from ars.experiments.run_specs import CAPS, RunSpec, choose_curves, first_episodes, in_name, run_spec, setting_of
 from ars.files import safe_name, write_atomic
 from ars.presets import grid, paper_robot, robot_of
 from ars.presets import threshold as paper_threshold
-from ars.searches import DEFAULT, search_class, search_settings
+from ars.searches import DEFAULT, search_class
 from ars.settings import finite_number, own_fields, whole_number
 
 RunJobs = Callable[[Sequence[Job]], list[Outcome]]  # runs what is not done yet
@@ -86,8 +86,8 @@ class Sweep:
         settings = {**self.settings, **point}
         until = self.goal if self.until_goal else None
         spec = run_spec(self.task, seed, episodes=self.episodes, until=until, **settings)
-        also = [name for name in shared_settings() if name in settings and name not in NOT_VARIED]
-        return replace(spec, also=tuple(also))
+        also = [name for name in (*shared_settings(), *point) if name in settings and name not in NOT_VARIED]
+        return replace(spec, also=tuple(dict.fromkeys(also)))
 
     def jobs(self) -> list[Job]:
         return [Job(spec, self.folder / "runs", self.folder / "curves") for spec in self.specs()]
@@ -173,10 +173,8 @@ def ranking(curves: Sequence[Curve], threshold: float | None, specs: Sequence[Ru
 
 
 def _point(spec: RunSpec) -> tuple[tuple[str, Any], ...]:
-    """What identifies a point: the search's settings, and shared settings that are part of its name."""
-    own = [f.name for f in own_fields(spec.config.search) if f.metadata["named"]]
-    values = {**search_settings(spec.config.search), **{name: getattr(spec.config, name) for name in spec.also}}
-    return tuple((name, value) for name, value in values.items() if name in own or name in spec.also)
+    """What identifies a point: the settings that are part of its name."""
+    return tuple((name, setting_of(spec.config, name)) for name in in_name(spec.config, spec.also))
 
 
 def rollouts(curves: Sequence[Curve]) -> tuple[int, int]:
