@@ -179,7 +179,7 @@ def cells(specs: Sequence[RunSpec], curves: Sequence[Curve]) -> list[str]:
     done = [curve for curve in there if by_identity[curve.identity].met_by(curve)]
     under_way = f", {len(there) - len(done)} under way" if len(there) > len(done) else ""
     count = f"{len(done)} of {len(specs)}{under_way}"
-    rewards = [_reward(there, goal, budget, specs[0]) for budget in BUDGETS]
+    rewards = [_reward(there, goal, budget, specs[0].timesteps or math.inf) for budget in BUDGETS]
     if not done:
         return [count, *[NOTHING] * 5, *rewards, NOTHING]
     spent = [curve.reach(goal, "timesteps") for curve in done]
@@ -198,11 +198,10 @@ def _spent(timesteps: float) -> str:
     return "never" if math.isinf(timesteps) else scientific(timesteps)
 
 
-def _reward(curves: Sequence[Curve], goal: float, budget: int, cap: RunSpec) -> str:
-    """Mean, least and most at a budget, of the runs whose reward there is known; a cap may have ended them before."""
-    episodes = math.inf if cap.episodes is None else cap.episodes
-    known = [curve for curve in curves if curve.rewards.size and curve.settled(goal, episodes, budget)]
-    if budget > (cap.timesteps or budget) or not known:
+def _reward(curves: Sequence[Curve], goal: float, budget: int, most: float) -> str:
+    """Mean, least and most at a budget, of the runs whose reward there is known."""
+    known = [curve for curve in curves if curve.rewards.size and curve.settled(goal, math.inf, budget)]
+    if budget > most or not known:
         return NOTHING
     values = [float(st.resample(curve.columns["at_timesteps"], curve.rewards, budget)) for curve in known]
     values = [value for value in values if not math.isnan(value)]  # NaN: its first evaluation comes later
