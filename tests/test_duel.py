@@ -19,6 +19,7 @@ from ars.progress import duel_text
 from ars.records import Age, State, parse_line
 from ars.run_files import read_records, read_run
 from ars.searches import initial_params
+from ars.training import training_batch
 
 TASK = "HalfCheetah-v1"  # whose episodes nothing ends: each iteration has 2 · 2 rollouts of 20 steps, 80 timesteps
 SMALL = {"search": "csa", "N": 2, "H": 20, "duel": 8, "least_timesteps": 0, "seed": 3, "workers": 1, "average": 3}
@@ -213,3 +214,12 @@ def test_notes_do_not_take_a_fresh_start_for_a_symptom() -> None:
     history.add(row)
     history.add({**row, "duel": 1})
     assert len(history.recent) == 1
+
+
+def test_a_fresh_start_gathers_states_in_its_first_iteration() -> None:
+    """As every run does, whatever `stats_every` is: its iterations are counted from its own beginning."""
+    config = make_config(TASK, search="csa", N=2, H=20, shift=0.0, duel=8, stats_every=5, steady=False)
+    state = replace(state_of(160, 5.0), average=None)
+    fresh = after_duel(config, state)
+    assert (fresh.j, fresh.age.j) == (2, 0)
+    assert [training_batch(config, one).gather for one in (fresh, state)] == [True, False]

@@ -95,6 +95,11 @@ def is_finite(value: Any) -> bool:
     return is_number(value) and math.isfinite(value)
 
 
+def in_words(value: Any) -> str:
+    """The value of a setting, for a reader."""
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
 def _is_bool(value: Any) -> bool:
     """Python's or NumPy's, without importing NumPy."""
     return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")

@@ -40,7 +40,7 @@ def training_batch(config: Config, state: State, mirror: Mirror | None = None) -
     return Batch(
         policy=policy_of(config, replace(state, average=None, waiting=None), {}), search=search, params=state.params,
         size=directions(config, state), signs=search.signs, stream=Stream.TRAINING, seed=config.seed, j=state.j,
-        H=horizon(config, state), shift=config.shift, gather=config.normalise and state.j % config.stats_every == 0,
+        H=horizon(config, state), shift=config.shift, gather=config.normalise and state.age.j % config.stats_every == 0,
         table_size=config.table_size, mirror=mirror,
     )  # fmt: skip
 

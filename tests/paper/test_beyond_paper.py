@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from ars.curves import Curve
+from ars.errors import SettingError
+from ars.experiments.engine import Outcome
 from ars.experiments.run_specs import CAPS, RunSpec
 from ars.paper import ablation, caps, selection
 from ars.paper.artefact import MANY, Shown, Table
@@ -40,10 +42,13 @@ def test_the_ablation_changes_one_feature_at_a_time() -> None:
 
 
 def test_brs_gets_the_step_of_v1_in_the_first_iteration() -> None:
-    assert ablation.basic(["Hopper-v1"], (1, 2), [hopper("V1", [0], 1)]) == []  # the second is not there
-    found = ablation.basic(["Hopper-v1"], (1, 2), [hopper("V1", [0], 1), hopper("V1", [0], 2)])
-    assert [one.config.label for one in found] == ["BRS", "BRS"]
-    assert found[0].config.search.alpha == 0.01  # sigma_R begins with 1 in curves made by hand
+    """By the same ten seeds whichever are asked for, so that its alpha is one."""
+    first = [hopper("V1", [0], seed) for seed in ablation.SCALE]
+    assert ablation.basic(["Hopper-v1"], ablation.SCALE, first[1:]) == []  # one is not there
+    for asked in (ablation.SCALE[:2], ablation.SCALE, ablation.SEEDS):
+        found = ablation.basic(["Hopper-v1"], asked, first)
+        assert [(one.config.label, one.config.seed) for one in found] == [("BRS", seed) for seed in asked]
+        assert {one.config.search.alpha for one in found} == {0.01}  # sigma_R begins with 1 in curves made by hand
 
 
 def hopper(variant: str, rewards: list[float], seed: int) -> Curve:
@@ -56,7 +61,8 @@ def test_the_ablation_by_hand() -> None:
     arrives = [hopper("V2", [0, 3200], s) for s in seeds]
     sooner = [hopper("V2-t", [3200], s) for s in seeds]
     never = [hopper("V1", [0, 312.0 + s], s) for s in seeds]
-    all_shown = shown([*arrives, *sooner, *never], "Hopper-v1", seeds)
+    scale = [hopper("V1", [0], seed) for seed in ablation.SCALE]
+    all_shown = shown([*arrives, *sooner, *never, *scale], "Hopper-v1", seeds)
     assert rows(ablation.table(all_shown)) == [
         ["Hopper-v1", "BRS", "0.01", "0.025", "8", "8", "0 of 8", "–", "–"],
         ["Hopper-v1", "V1", "0.01", "0.025", "8", "8", "8 of 8", "0% [0%, 32%]", "never [never, never]"],
@@ -121,6 +127,36 @@ def test_a_command_runs_what_depends_on_its_runs(tmp_path: Path, monkeypatch: py
     assert request.to_do() == []
 
 
+def test_the_seeds_of_the_grid_are_not_those_that_judge_its_winner() -> None:
+    with pytest.raises(SettingError, match=rf"Seed {MANY[3]} is among those that the winner is measured on"):
+        selection.runs(["HalfCheetah-v1"], (*SEEDS, MANY[3]))
+
+
+def test_a_run_that_failed_once_and_then_succeeded_has_not_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A printed point has no space in the first round; the second one, for the winner, runs it again."""
+    monkeypatch.setattr(selection, "DIRECTIONS", (4,))
+    rounds: list[list[RunSpec]] = []
+
+    def run(jobs: Sequence, seconds: object) -> list[Outcome]:
+        rounds.append([job.spec for job in jobs])
+        ended = []
+        for job in jobs:
+            search, failed = job.spec.config.search, len(rounds) == 1 and job is jobs[-1]
+            if not failed:
+                point = Preset(search.alpha, search.nu, search.N, search.b)
+                cheetah(point, [3500], job.spec.config.seed).save(job.file)
+            ended.append(Outcome(job.spec, None, "No space." if failed else ""))
+        return ended
+
+    request = Request(["selection"], tmp_path, None, SEEDS)
+    ended = run_missing(request, cores=1, runs=tmp_path / "folders", run=run, say=lambda text: None)
+    assert rounds[0][-1] in rounds[1]
+    assert len(ended) == len({outcome.spec for outcome in ended})
+    assert [outcome.failure for outcome in ended if outcome.failure] == []
+
+
 # -- the caps ------------------------------------------------------------------------------------------------------
 
 
@@ -144,6 +180,22 @@ def test_the_caps_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     curves = [curve([0, 3200]), curve([0, 9], seed=759), curve([0, 9, 3300], seed=959)]
     [row] = rows(caps.table(shown(curves, "Hopper-v1", SEEDS)))
     assert row == ["Hopper-v1", "V2-t", "20", "1 of 3", "2", "1 of 1: 480"]
+
+
+def test_a_run_that_went_further_than_1000_iterations_is_seen_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CAPS, "Hopper", 320)
+    monkeypatch.setattr(caps, "ITERATIONS", 30)  # 480 episodes
+    late = curve([0, 9, 10, 3300], seed=759)
+    [row] = rows(caps.table(shown([late], "Hopper-v1", SEEDS)))
+    assert row[3:] == ["0 of 1", "1", "0 of 1"]
+
+
+def test_a_run_whose_1000_iterations_are_within_the_cap_does_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CAPS, "Hopper", 320)
+    monkeypatch.setattr(caps, "ITERATIONS", 20)
+    assert failures([curve([0, 9], seed=759)]) == []
+    [row] = rows(caps.table(shown([curve([0, 9], seed=759)], "Hopper-v1", SEEDS)))
+    assert row[3:] == ["0 of 1", "0", "–"]
 
 
 def test_what_went_on_does_not_change_the_other_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,6 +134,18 @@ def test_tables_6_and_7_of_many_seeds() -> None:
     assert list(seven.rows[-1][-4:]) == ["10", "20", "40", "> 80"]
 
 
+def test_a_run_under_way_may_change_any_percentile() -> None:
+    """Arrived after 60, 61, … 66 minutes, and one that has run for 10: it may arrive next, or never."""
+    curves = [
+        curve([0.0] * i + [6000.0], task="Humanoid-v1", variant="V2", seed=s, every=60)
+        for s, i in enumerate(range(59, 66))
+    ]
+    curves.append(curve([0.0] * 10, task="Humanoid-v1", variant="V2", seed=7, every=60))
+    assert [one.reach(6000.0, "seconds") / 60 for one in curves[:2]] == [60, 61]
+    assert table6.minutes(curves, (10, 25, 50, 75)) == [("> ", 10.0), ("> ", 60.0), ("> ", 62.0), ("> ", 64.0)]
+    assert table6.minutes([*curves[:7], *curves[:2]], (10, 50)) == [("", 60.0), ("", 62.0)]
+
+
 def test_the_growth_of_sigma_R() -> None:
     long, short = curve([0.0] * 31), curve([0.0] * 2, seed=759)  # sigma_R goes from 1 to 2
     rows = [list(row) for row in figure1.growth([long, short]).rows]

@@ -23,7 +23,7 @@ def curve_of(
     count = len(rewards)
     for i, reward in enumerate(rewards, 1):
         beyond = 500 if i == count else 0
-        recorder.add(Point(spec.timesteps * i // count + beyond, 100 * i, reward, (reward,) * 10, cpu * i / count))
+        recorder.add(Point(spec.timesteps * i // count + beyond, 100 * i, (reward,) * 10, cpu * i / count))
     if status != "unfinished":
         recorder.end(Ending({"used": 1}, MEASURES), status)
     return load(path)

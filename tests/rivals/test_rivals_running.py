@@ -11,8 +11,10 @@ from rival_curves import curve_of
 from ars.curves import load
 from ars.errors import DivergedError, SettingError
 from ars.experiments.seeds import PAPER_SEEDS
-from ars.experiments.study import study_seeds
+from ars.experiments.study import ROBOTS as STUDIED
+from ars.experiments.study import seen_seeds
 from ars.rivals import child, roster, running, zoo
+from ars.rivals.curve import Point, Recorder
 from ars.rivals.roster import Spec
 from command_here import ars_here as ars
 
@@ -28,10 +30,10 @@ with (here / "calls").open("a") as calls:
     calls.write(spec.name + "\\n")
 run = Recorder(pathlib.Path(sys.argv[4]), learner=spec.rival, label="", task=spec.task, seed=spec.seed,
                settings=spec.settings)
-run.add(Point(20_000, 5, 1.0, (1.0, 1.0), 2.0))
+run.add(Point(20_000, 5, (1.0, 1.0), 2.0))
 if (here / "broken").exists():
     sys.exit("the first line\\nout of luck")
-run.add(Point(40_000, 9, 3.0, (3.0, 3.0), 4.0))
+run.add(Point(40_000, 9, (3.0, 3.0), 4.0))
 run.end(Ending({{}}, {{}}))
 """
 
@@ -54,7 +56,7 @@ def test_the_plan() -> None:
     assert [spec.task for spec in specs[:4]] == list(roster.TASKS)
     assert len({spec.seed for spec in specs[:4]}) == 1
     used = {spec.seed for spec in specs}
-    assert not used & {*PAPER_SEEDS, *study_seeds("tuning", "Hopper")}
+    assert not used & {*PAPER_SEEDS, *(seed for robot in STUDIED for seed in seen_seeds(robot))}
     assert {spec.task for spec in roster.specs(["sac"], ["Walker2d"], 2)} == {"Walker2d-v1"}
 
 
@@ -183,7 +185,18 @@ def test_a_run_ends_with_its_parent(tmp_path: Path) -> None:
     spec = Spec("ars", "Swimmer-v1", 1, 10**9).to_json()
     gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip()
     words = [sys.executable, "-m", "ars.rivals.child", spec, str(tmp_path / "run.json"), gone]
-    assert subprocess.run(words, timeout=60).returncode == 1
+    assert subprocess.run(words, timeout=60).returncode == child.ORPHANED
+
+
+def test_rewards_that_are_not_finite_are_left_out(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "run.json", learner="ars", label="ARS", task="Hopper-v1", seed=1, settings={})
+    recorder.add(Point(20_000, 5, (1.0, float("nan"), 3.0, float("-inf")), 2.0))
+    found = load(tmp_path / "run.json")
+    assert (found.rewards.tolist(), found.columns["std"].tolist()) == ([2.0], [1.0])
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(DivergedError, match="No reward of the evaluation after 40000 timesteps is finite"):
+        recorder.add(Point(40_000, 9, (float("nan"),) * 2, 4.0))
+    assert (tmp_path / "run.json").read_bytes() == before
 
 
 def test_divergence_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

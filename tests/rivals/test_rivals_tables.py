@@ -99,7 +99,7 @@ def test_the_papers_tables(curves: list[Curve]) -> None:
 def test_equal_cpu_time(curves: list[Curve]) -> None:
     """ARS evaluates after 25, 35 and 30 s, and ends after 50, 70 and 120 s; PPO first after 200 and 250 s."""
     rows = {row[1]: row[2:] for row in tables.by_cpu(curves).rows}
-    assert rows == {"ARS": ["–", "1717", "2500†", "2500†"], "PPO": ["–", "–", "550", "2800"]}
+    assert rows == {"ARS": ["–", "1717†", "2500†", "2500†"], "PPO": ["–", "–", "550", "2800†"]}
 
 
 def test_policies(curves: list[Curve]) -> None:

@@ -12,6 +12,7 @@ from ars.experiments.cost import costs
 from ars.experiments.engine import Job, Outcome, run_all, to_do
 from ars.experiments.run_specs import RunSpec
 from ars.searches import search_settings
+from ars.settings import in_words
 from ars.timing import duration
 
 COLUMNS = (  # a narrow terminal cuts off the ends of names, never the time left
@@ -101,7 +102,7 @@ class _Bars(Display):
 def _label(spec: RunSpec) -> str:
     """The most important part first."""
     config = spec.config
-    values = ", ".join(f"{name} {value:g}" for name, value in search_settings(config.search).items())
+    values = ", ".join(f"{name} {in_words(value)}" for name, value in search_settings(config.search).items())
     return f"{config.task} {config.label} {config.seed}: {values}"
 
 

@@ -22,6 +22,7 @@ from ars.races import RaceFile
 from ars.records import best_known
 from ars.run_files import RunFiles
 from ars.searches import search_settings
+from ars.settings import in_words
 from ars.statistics import percentile
 from ars.tasks.axis_names import Columns, name_axes
 from ars.tasks.user_code import importable
@@ -156,7 +157,7 @@ def group(settings: dict[int, list[tuple[str, Any]]]) -> list[tuple[str, list[in
     """Runs with equal settings, and what distinguishes each group: "alpha 0.02: ", or "" for a single group."""
     alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for index, pairs in settings.items():
-        texts = ((name, f"{name} {value:g}" if isinstance(value, int | float) else str(value)) for name, value in pairs)
+        texts = ((name, f"{name} {in_words(value)}") for name, value in pairs)
         alike.setdefault(tuple(texts), []).append(index)
     groups = []
     for key, members in alike.items():

@@ -13,7 +13,7 @@ from ars.presets import DEFAULT_VARIANTS, THRESHOLDS, Preset, paper_robot, prese
 
 ROBOTS = ("Swimmer", "Hopper", "HalfCheetah")  # where twenty runs take hours, not weeks
 SEEDS = MANY[:20]
-FIRST = 10  # seeds that decide the scale of BRS, so that more seeds do not change it
+SCALE = SEEDS[:10]  # they decide the scale of BRS, whichever seeds are asked for
 # Feature, with it, without it.
 PAIRS = (
     ("sigma_R", "V1", "BRS"),
@@ -51,7 +51,7 @@ def basic(tasks: Sequence[str], seeds: Sequence[int], curves: Sequence[Curve]) -
     would not be the same step: it is divided by the median of that sigma_R, which is then kept instead of updated."""
     specs = []
     for task in tasks:
-        own = arm(task, "V1", seeds[:FIRST])
+        own = arm(task, "V1", SCALE)
         first = [c.telemetry["sigma_R"][0] for c in choose_curves(own, curves) if c.telemetry["sigma_R"].size]
         if own and len(first) == len(own):
             at = point(task, "BRS")

@@ -189,7 +189,7 @@ def run_missing(
         compare(request.out)
     if minutes is None and set(request.to_do()) - set(seconds):  # what depends on the outcome of these runs
         more = run_missing(request, cores=cores, runs=runs, run=run, compare=compare, say=say, warn=warn)
-        ended += [outcome for outcome in more if outcome.spec not in seconds]
+        ended = list({outcome.spec: outcome for outcome in (*ended, *more)}.values())  # a failed one may have run since
     return ended
 
 

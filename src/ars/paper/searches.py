@@ -19,7 +19,7 @@ from ars.paper.artefact import NOTHING, Table, scientific
 from ars.paper.reproduce import full_name
 from ars.presets import THRESHOLDS, paper_robot
 from ars.searches import search_settings
-from ars.settings import whole_number
+from ars.settings import in_words, whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,7 +228,7 @@ def _settings(study: Study) -> list[str]:
             for spec in study_specs(study.stage, task, arm)[:1]:
                 shared = {name: getattr(spec.config, name) for name in spec.also}
                 pairs = {**search_settings(spec.config.search), **shared}.items()
-                values = ", ".join(f"{name} {value:g}" for name, value in pairs)
+                values = ", ".join(f"{name} {in_words(value)}" for name, value in pairs)
                 listed.setdefault(f"{spec.config.label} with {values}", []).append(task)
         each = (f"{what} ({', '.join(tasks)})" if len(listed) > 1 else what for what, tasks in listed.items())
         notes.append(f"{arm}: {'; '.join(each)}.")

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 
 from ars.curves import Curve
+from ars.errors import SettingError
 from ars.experiments.run_specs import RunSpec, choose_curves, missing, to_threshold
 from ars.experiments.sweep import Row, ranking
 from ars.paper.artefact import MANY, NOTHING, Artefact, Shown, Table, median_cell, success_cell, threshold_cell
@@ -30,6 +31,8 @@ def tuning(task: str, seeds: Sequence[int]) -> list[RunSpec]:
 
 def runs(tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
     """The grid, and the printed points on the fresh seeds."""
+    if used := sorted(set(seeds) & set(FRESH)):
+        raise SettingError(f"Seed {used[0]} is among those that the winner is measured on: choose others for the grid.")
     printed = [(task, PRESETS[name][paper_robot(task)]) for task in tasks for name in PRINTED]
     specs = [spec for task in tasks for spec in tuning(task, seeds)]
     return specs + [spec for task, point in printed for spec in at(task, point, FRESH)]

@@ -1,6 +1,5 @@
 """Table 6: median time and CPU time to 6000 on Humanoid; and what it shares with table 7."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -57,15 +56,15 @@ def our_name(group: Sequence[Curve], shown: Shown) -> list[str]:
 
 
 def minutes(curves: Sequence[Curve], percents: Sequence[float]) -> list[tuple[str, float]]:
-    """Percentiles of the time to 6000: "" and the time, or "> " and a lower bound from the time that runs have spent
-    without reaching 6000. Of few runs, the time of each, in the order of the times."""
+    """Percentiles of the time to 6000: "" and the time, or "> " and a lower bound, where the time that runs have spent
+    without reaching 6000 would change them. Of few runs, the time of each, in the order of the times."""
     reached = np.array([c.reach(THRESHOLDS["Humanoid"], "seconds") / 60 for c in curves])
-    least = np.minimum(reached, [c.seconds / 60 for c in curves])
+    least = np.where(np.isfinite(reached), reached, [c.seconds / 60 for c in curves])
     if len(curves) < ENOUGH:
         times = sorted(zip(reached, least, strict=True))
     else:
         times = list(zip(st.percentile(reached, percents), st.percentile(least, percents), strict=True))
-    return [("> " if math.isinf(exact) else "", float(bound)) for exact, bound in times]
+    return [("" if exact == bound else "> ", float(bound)) for exact, bound in times]
 
 
 def notes(group: Sequence[Curve]) -> list[str]:

@@ -13,6 +13,8 @@ from ars.rivals.curve import Ending, Recorder
 from ars.rivals.roster import LEARNERS, RIVALS, Spec
 from ars.workers import use_one_thread
 
+ORPHANED = 3  # the exit code of a run whose parent has ended
+
 
 def main(text: str, file: str, parent: str | None = None) -> int:
     if parent is not None:
@@ -43,7 +45,7 @@ def _end_with(parent: int) -> None:
     """Without its parent a run would train on unseen."""
     while os.getppid() == parent:
         time.sleep(1)
-    os._exit(1)
+    os._exit(ORPHANED)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 The file is an ars.curves.Curve in which an iteration is an evaluation, and seconds are CPU seconds of training alone.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ars.curves import COLUMNS, Curve
+from ars.errors import DivergedError
 from ars.versions import machine, versions
 
 BLOCK, BLOCKS = 200, 7  # calls per timing of an action, of which the fastest counts
@@ -22,9 +24,20 @@ class Point(NamedTuple):
 
     timesteps: int
     episodes: int
-    mean: float
     rewards: tuple[float, ...]
     cpu_seconds: float
+
+    @property
+    def finite(self) -> list[float]:
+        """The rewards that count, as in any evaluation of ours."""
+        kept = [reward for reward in self.rewards if math.isfinite(reward)]
+        if not kept:
+            raise DivergedError(f"No reward of the evaluation after {self.timesteps} timesteps is finite.")
+        return kept
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.finite))
 
 
 class Ending(NamedTuple):
@@ -39,21 +52,16 @@ class Recorder:
     """Writes the curve of a run after each evaluation, so that its progress can be seen; only the end finishes it."""
 
     def __init__(self, path: Path, *, learner: str, label: str, task: str, seed: int, settings: Mapping[str, Any]):
-        self._path, self._points = path, list[Point]()
+        self._path, self._rows = path, list[tuple[float, ...]]()
         self._curve = Curve(
             learner=learner, label=label, task=task, seed=seed, settings=settings, status="unfinished",
             columns={name: np.zeros(0) for name in COLUMNS}, versions=versions(), machine=machine(),
         )  # fmt: skip
 
     def add(self, point: Point) -> None:
-        self._points.append(point)
-        rows = np.array(
-            [
-                (i, p.episodes, p.timesteps, p.cpu_seconds, p.mean, np.std(p.rewards))
-                for i, p in enumerate(self._points, 1)
-            ],
-            dtype=np.float64,
-        )
+        at = point.episodes, point.timesteps, point.cpu_seconds
+        self._rows.append((len(self._rows) + 1, *at, point.mean, float(np.std(point.finite))))
+        rows = np.array(self._rows, dtype=np.float64)
         self._curve = replace(
             self._curve, columns=dict(zip(COLUMNS, rows.T, strict=True)), iterations=len(rows),
             episodes=point.episodes, timesteps=point.timesteps, seconds=point.cpu_seconds,

@@ -47,7 +47,7 @@ def learn(spec: Spec, evaluated: Callable[[Point], None]) -> Ending:
         count += 1
         seeds = [environment_seed(Key(spec.seed, Stream.TEST, count, k)) for k in range(EPISODES)]
         rewards = tuple(episode_reward(env, lambda x: act(model, normalise, x), seed) for seed in seeds)
-        evaluated(Point(model.num_timesteps, episodes, float(np.mean(rewards)), rewards, cpu))
+        evaluated(Point(model.num_timesteps, episodes, rewards, cpu))
         began = time.process_time()
 
     def on_step(variables: dict[str, Any], _: Any) -> bool:

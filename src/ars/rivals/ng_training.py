@@ -138,7 +138,7 @@ def train_ng(
             if done >= min(due, timesteps):
                 count, due = count + 1, done // every * every + every
                 rewards = tuple(robots.test(learner, seed, count, EPISODES, robots.H))
-                evaluated(Point(done, episodes, float(np.mean(rewards)), rewards, cpu))
+                evaluated(Point(done, episodes, rewards, cpu))
     return learner
 
 

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-import numpy as np
-
 from ars.curves import curve_settings
 from ars.executors import Executor
 from ars.network import AnyPolicy
@@ -34,7 +32,7 @@ def learn(spec: Spec, evaluated: Callable[[Point], None]) -> Ending:
             if record.timesteps >= min(due, spec.timesteps):
                 count, due = count + 1, record.timesteps // EVERY * EVERY + EVERY
                 rewards = _rewards(session.executor, policy, spec.seed, count, H)
-                evaluated(Point(record.timesteps, record.episodes, float(np.mean(rewards)), rewards, cpu))
+                evaluated(Point(record.timesteps, record.episodes, rewards, cpu))
             began = time.process_time()
     return Ending(_settings(config), _policy_cost(policy))
 

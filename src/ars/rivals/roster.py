@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ars.errors import SettingError
 from ars.experiments.seeds import draw_seeds
-from ars.experiments.study import ARMS, study_seeds
+from ars.experiments.study import ARMS, seen_seeds
 from ars.files import parse_json, safe_name
 from ars.paper.artefact import main_variant
 from ars.paper.reproduce import full_name
@@ -134,7 +134,7 @@ def check(rivals: Sequence[str], tasks: Sequence[str]) -> None:
 
 def seeds(count: int) -> tuple[int, ...]:
     """The same for all rivals, and none that settings were chosen by."""
-    return draw_seeds(count, master=MASTER, but=study_seeds("tuning", "Hopper"))
+    return draw_seeds(count, master=MASTER, but=seen_seeds("Hopper"))
 
 
 def specs(

@@ -192,8 +192,8 @@ def by_cpu(curves: Sequence[Curve]) -> Table:
             if runs := finished(curves, rival, task):
                 rows.append([task, about.title, *(_at_cpu(runs, seconds) for seconds in CPU)])
     note = (
-        "CPU seconds of training on one core, evaluations not counted. †: the runs ended before; the reward is that of "
-        "their last evaluation."
+        "CPU seconds of training on one core, evaluations not counted. †: at least one of the runs ended before; its "
+        "reward is that of its last evaluation."
     )
     columns = ("task", "rival", *(f"{seconds} s" for seconds in CPU))
     return Table("Rewards after equal CPU time", columns, rows, (note,))
@@ -203,7 +203,7 @@ def _at_cpu(runs: Sequence[Curve], seconds: float) -> str:
     values = [float(st.resample(c.columns["at_seconds"], c.rewards, [seconds])[0]) for c in runs]
     if any(map(math.isnan, values)):
         return NOTHING
-    return f"{np.mean(values):.0f}" + ("†" if max(curve.seconds for curve in runs) < seconds else "")
+    return f"{np.mean(values):.0f}" + ("†" if min(curve.seconds for curve in runs) < seconds else "")
 
 
 def policies(curves: Sequence[Curve]) -> Table:
