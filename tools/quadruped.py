@@ -50,17 +50,17 @@ def walk(policy: LinearPolicy, robot: Robot, world: Scenario = Scenario()) -> di
     """Of ten episodes: those that last, mean speed, mean sideways part, mean share of saturated torques."""
     task = MujocoTask(replace(robot, scenarios=None), "quadruped", observe=policy.observe, changes=True)
     task.enter(world)
-    limits = force_limits(task._model)
+    limits = force_limits(task.model)
     steps, speeds, sideways, saturated = [], [], [], []
     for k in range(EPISODES):
         task.reset(Key(0, Stream.TEST, 0, k))
-        before, done = task._data.qpos[:2].copy(), 0
+        before, done = task.data.qpos[:2].copy(), 0
         for _ in task.steps(policy, H=task.H):
             done += 1
-            saturated.append(float(np.mean(np.abs(task._data.actuator_force) >= limits)))
-        x, y = task._data.qpos[:2] - before
+            saturated.append(float(np.mean(np.abs(task.data.actuator_force) >= limits)))
+        x, y = task.data.qpos[:2] - before
         steps.append(done)
-        speeds.append(float(x) / (done * task._arrays.dt))
+        speeds.append(float(x) / (done * task.arrays.dt))
         sideways.append(abs(float(y)) / max(abs(float(x)), 1e-9))
     return {
         "lasting": sum(done == task.H for done in steps), "speed": float(np.mean(speeds)),

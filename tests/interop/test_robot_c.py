@@ -215,11 +215,11 @@ def test_the_simulation_is_the_oracle(robot: Robot) -> None:
     nothing = np.zeros(task.n)
     task._run(policy, 0, 0, 0.0, False, nothing, nothing)
     for step in range(len(x)):
-        assert (x[step] == task._arrays.whole).all()
+        assert (x[step] == task.arrays.whole).all()
         task._run(policy, step, step + 1, 0.0, False, nothing, nothing)
-        assert (targets[step] == task._arrays.ctrl).all()
+        assert (targets[step] == task.arrays.ctrl).all()
         assert (told[step] == targets[step]).all()
-        assert (policy.act(x[step]).clip(-controller.limit, controller.limit) == task._arrays.action).all()
+        assert (policy.act(x[step]).clip(-controller.limit, controller.limit) == task.arrays.action).all()
     if robot is ARM:  # every limit was reached
         column = {entry.name: x[:, j] for j, entry in enumerate(controller.entries)}
         assert (np.abs(column["last at elbow"]) == 0.75).any()

@@ -179,7 +179,7 @@ def test_trajectories_are_those_of_gymnasium(hopper: MujocoTask, f: int | None) 
     assert rollout.reward == pytest.approx(rewards.sum())
     np.testing.assert_allclose(policy.act(policy.states[0]), means[0])
     again = hopper.rollout(policy, KEY, H=1000, shift=0.0, gather=False)  # which records no rewards
-    assert (again.reward, len(hopper._arrays.rewards)) == (rollout.reward, 0)
+    assert (again.reward, len(hopper.arrays.rewards)) == (rollout.reward, 0)
 
 
 def test_mean_actions_need_no_noise(hopper: MujocoTask) -> None:

@@ -43,7 +43,7 @@ def test_compiled_and_plain_have_the_same_bits(robot: Robot) -> None:
         assert b.moments
         np.testing.assert_array_equal(a.moments.mean, b.moments.mean)
         np.testing.assert_array_equal(a.moments.m2, b.moments.m2)
-        np.testing.assert_array_equal(fast._arrays.parts, plain._arrays.parts)
+        np.testing.assert_array_equal(fast.arrays.parts, plain.arrays.parts)
         steps.add(a.steps)
     assert len(steps) > 1  # some of them stop
 
@@ -53,14 +53,14 @@ def test_the_physics_is_that_of_mj_step() -> None:
     task = MujocoTask(LEG, "a:<b>")
     policy = random_policy(task, 1, 0.1)
     task.reset(KEY)
-    other, zeros = mujoco.MjData(task._model), np.zeros(task.n)
-    mujoco.mj_copyData(other, task._model, task._data)
+    other, zeros = mujoco.MjData(task.model), np.zeros(task.n)
+    mujoco.mj_copyData(other, task.model, task.data)
     for step in range(20):
         task._run(policy, step, step + 1, 0.0, False, zeros, zeros)
-        other.ctrl[:] = task._data.ctrl
-        mujoco.mj_step(task._model, other, task._arrays.frame_skip)
-        np.testing.assert_array_equal(task._data.qpos, other.qpos)
-        np.testing.assert_array_equal(task._data.qvel, other.qvel)
+        other.ctrl[:] = task.data.ctrl
+        mujoco.mj_step(task.model, other, task.arrays.frame_skip)
+        np.testing.assert_array_equal(task.data.qpos, other.qpos)
+        np.testing.assert_array_equal(task.data.qvel, other.qvel)
 
 
 def test_single_steps_are_the_same_episode() -> None:
@@ -93,8 +93,8 @@ def test_an_observation_is_that_of_the_state_after_the_step(integrator: str) -> 
     """Kinematics are brought up to date; mj_step itself leaves them one physics step old."""
     task = MujocoTask(replace(LEG, model=XML.replace("<option ", f'<option integrator="{integrator}" ')), "a:<b>")
     task.rollout(random_policy(task, 0, 0.1), KEY, H=20, shift=0.0, gather=False)
-    seen, data = task._arrays.whole.copy(), task._data
-    mujoco.mj_forward(task._model, data)
+    seen, data = task.arrays.whole.copy(), task.data
+    mujoco.mj_forward(task.model, data)
     np.testing.assert_allclose(seen[:3], data.sensor("gyro").data, rtol=1e-9)
     assert seen[-2] == data.xpos[1, 2]
 
@@ -145,7 +145,7 @@ def test_a_start_of_ones_own() -> None:
 
     task = MujocoTask(replace(LEG, start=Start(low)), "a:<b>")
     task.reset(KEY)
-    assert -0.1 <= task._data.qpos[1] <= -0.09
+    assert -0.1 <= task.data.qpos[1] <= -0.09
 
 
 def test_what_the_users_functions_raise_is_one_sentence() -> None:

@@ -32,7 +32,7 @@ def test_rewards_of_scenarios_become_one() -> None:
 def test_a_draw_is_within_its_ranges_and_the_same_for_both_signs() -> None:
     task = MujocoTask(ROUGH, "a:<b>")
     ranges: Any = ROUGH.scenarios
-    draws = [ranges.draw(generator(scenario_key(KEY, i)), task._named, task._sizes, 50) for i in range(200)]
+    draws = [ranges.draw(generator(scenario_key(KEY, i)), task.named, task._sizes, 50) for i in range(200)]
     for name in ("friction", "mass", "gains", "delay", "slope"):
         low, high = getattr(ranges, name)
         values = [getattr(draw, name) for draw in draws]
@@ -46,8 +46,8 @@ def test_a_draw_is_within_its_ranges_and_the_same_for_both_signs() -> None:
     assert not draws[0].bias[:3].any()
     assert scenario_key(KEY, 1) == scenario_key(KEY._replace(sign=-1), 1)
     assert scenario_key(KEY, 1) != scenario_key(KEY._replace(stream=Stream.EVALUATION), 1)
-    one = ranges.draw(generator(scenario_key(KEY, 0)), task._named, task._sizes, 50)
-    alone = replace(ranges, friction=None).draw(generator(scenario_key(KEY, 0)), task._named, task._sizes, 50)
+    one = ranges.draw(generator(scenario_key(KEY, 0)), task.named, task._sizes, 50)
+    alone = replace(ranges, friction=None).draw(generator(scenario_key(KEY, 0)), task.named, task._sizes, 50)
     assert (alone.friction, alone.mass, alone.delay) == (1.0, one.mass, one.delay)
 
 
@@ -80,7 +80,7 @@ def controls(scenario: Scenario, steps: int = 5) -> list[float]:
     found, zeros = [], np.zeros(task.n)
     for step in range(steps):
         task._run(policy, step, step + 1, 0.0, False, zeros, zeros)
-        found.append(float(task._data.ctrl[0]))
+        found.append(float(task.data.ctrl[0]))
     return found
 
 
@@ -105,8 +105,8 @@ def test_pushes() -> None:
         momenta = []
         for step in range(12):
             task._run(policy, step, step + 1, 0.0, False, zeros, zeros)
-            mujoco.mj_subtreeVel(task._model, task._data)
-            momenta.append(float(task._data.subtree_linvel[0, 0]) * mass)
+            mujoco.mj_subtreeVel(task.model, task.data)
+            momenta.append(float(task.data.subtree_linvel[0, 0]) * mass)
         speeds.append(np.array(momenta))
     gained = speeds[1] - speeds[0]
     np.testing.assert_allclose(gained[:5], 0.0, atol=1e-3)
@@ -134,11 +134,11 @@ def test_terrain() -> None:
     task = MujocoTask(robot, "a:<b>")
     policy = LinearPolicy(np.zeros((1, task.n)), np.zeros(task.n), np.ones(task.n))
     assert task.rollout(policy, KEY, H=20, shift=0.0, gather=False).finite
-    heights = task._model.hfield_data * 0.2
+    heights = task.model.hfield_data * 0.2
     assert 0.04 < heights.max() <= 0.05
     assert heights.min() < 0.01
     task.enter(Scenario())
-    assert not task._model.hfield_data.any()
+    assert not task.model.hfield_data.any()
 
 
 def test_terrain_is_of_its_own_height_field() -> None:
@@ -147,8 +147,8 @@ def test_terrain_is_of_its_own_height_field() -> None:
     xml = XML.replace("<worldbody>", fields, 1).replace('type="plane" size="50 5 1"', 'type="hfield" hfield="ground"')
     task = MujocoTask(replace(LEG, model=xml), "a:<b>", changes=True)
     task.enter(Scenario(terrain=("ground", np.full(400, 0.1))))
-    assert not task._model.hfield_data[:25].any()
-    np.testing.assert_allclose(task._model.hfield_data[25:], 0.5)
+    assert not task.model.hfield_data[:25].any()
+    np.testing.assert_allclose(task.model.hfield_data[25:], 0.5)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class Stepper:
         t = self.task
         s1, s2 = np.zeros(t.n), np.zeros(t.n)
         reward, steps, finite, stopped = t._loop.episode(
-            t._model._address, t._data._address, t._views, t._arrays, (np.zeros((t.n, t.p)), -action), self.done,
+            t.model._address, t.data._address, t._views, t.arrays, (np.zeros((t.n, t.p)), -action), self.done,
             self.done + 1, 0.0, False, t._x, t._x_first, s1, s2,
         )  # fmt: skip
         self.done += 1
@@ -56,8 +56,8 @@ def test_equals_gymnasium_to_the_bit_for_1000_steps(name: str) -> None:
     random = np.random.default_rng(1)
     ours.reset(KEY)
     obs, _ = env.reset(seed=environment_seed(KEY))
-    np.testing.assert_array_equal(ours.task._data.qpos, env.data.qpos)
-    np.testing.assert_array_equal(ours.task._data.qvel, env.data.qvel)
+    np.testing.assert_array_equal(ours.task.data.qpos, env.data.qpos)
+    np.testing.assert_array_equal(ours.task.data.qvel, env.data.qvel)
     falls = 0
     for step in range(1000):
         action = random.normal(scale=0.7, size=ours.task.p)
@@ -137,8 +137,8 @@ def test_dirty_data_is_harmless() -> None:
         expected = clean.rollout(policy, KEY, **keywords)
         dirty.rollout(random_policy(clean.p, clean.n, seed=5), KEY._replace(k=9), **keywords)
         for field in ("qpos", "qvel", "ctrl", "qacc_warmstart", "qfrc_applied", "xfrc_applied", "cfrc_ext", "cvel"):
-            getattr(dirty._data, field)[:] = 123.0
-        dirty._data.time = 55.0
+            getattr(dirty.data, field)[:] = 123.0
+        dirty.data.time = 55.0
         again = dirty.rollout(policy, KEY, **keywords)
         assert (again.reward, again.steps) == (expected.reward, expected.steps)
         assert again.moments
@@ -155,7 +155,7 @@ def test_resets_draw_from_gymnasium_distributions() -> None:
         draws = []
         for k in range(400):
             task.reset(KEY._replace(k=k))
-            draws.append(task._data.qvel.copy())
+            draws.append(task.data.qvel.copy())
         spread = np.std(draws)
         expected = described.qvel_noise / np.sqrt(3) if uniform else described.qvel_noise
         assert spread == pytest.approx(expected, rel=0.05)
@@ -207,7 +207,7 @@ for name in ("HalfCheetah-v5", "Ant-v1"):
     for compiled in (True, False):
         task = make(name, compiled=compiled)
         policy = LinearPolicy(np.full((task.p, task.n), 1e7), np.zeros(task.n), np.ones(task.n))
-        model = task._model if compiled else task._env.unwrapped.model
+        model = task.model if compiled else task._env.unwrapped.model
         model.actuator_ctrllimited[:] = 0
         model.actuator_gear[:, 0] = 1e9
         rollout = task.rollout(policy, Key(1, Stream.TRAINING, 0, 0, 1), H=1000, shift=0.0, gather=False)
@@ -265,7 +265,7 @@ def test_a_robot_of_ones_own_runs_compiled(tmp_path: Path, monkeypatch: pytest.M
 
     task.reset(KEY)
     model, data = mujoco.MjModel.from_xml_string(ROBOT), mujoco.MjData(mujoco.MjModel.from_xml_string(ROBOT))
-    data.qpos[:], data.qvel[:] = task._data.qpos, task._data.qvel
+    data.qpos[:], data.qvel[:] = task.data.qpos, task.data.qvel
     mujoco.mj_forward(model, data)
     total, steps = 0.0, 0
     for _ in range(80):

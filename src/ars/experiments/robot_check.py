@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ars.policy import LinearPolicy
 from ars.tasks.robots.actions import action_limit
 from ars.tasks.robots.find import AnyRobot
 from ars.tasks.robots.rewards import force_limits
+
+if TYPE_CHECKING:
+    from ars.tasks.mujoco_loop import MujocoTask
 
 EPISODES = 20  # of random policies
 NOISE = 0.3  # nu sqrt(n), as presets.suggested has it for the first iteration
@@ -47,7 +50,7 @@ def check_robot(robot: AnyRobot, name: str) -> Checked:
     from ars.tasks.mujoco_loop import MujocoTask
 
     task = MujocoTask(robot, name)
-    parts = task._parts
+    parts = task.parts
     n, p = task.n, task.p
     zero = _play(task, [LinearPolicy(np.zeros((p, n)), np.zeros(n), np.ones(n))])
     random = np.random.default_rng(0)
@@ -58,37 +61,37 @@ def check_robot(robot: AnyRobot, name: str) -> Checked:
     noisy = _play(task, policies)
     observation = [
         (type(term).__name__, list(bound.names), bound.unit)
-        for term, bound in zip(task._robot.observe, parts.observe, strict=True)
+        for term, bound in zip(task.robot.observe, parts.observe, strict=True)
     ]
     return Checked(
-        observation, task._named.names("actuator"), task.H, task._arrays.dt, zero, noisy, _speed(task, policies),
+        observation, task.named.names("actuator"), task.H, task.arrays.dt, zero, noisy, _speed(task, policies),
         warn(task, zero, noisy),
     )  # fmt: skip
 
 
-def _play(task: Any, policies: list[LinearPolicy]) -> Play:
+def _play(task: "MujocoTask", policies: list[LinearPolicy]) -> Play:
     steps: list[int] = []
     limited: list[float] = []
     forces: list[float] = []
     terms: dict[str, float] = {}
-    limit, bound = force_limits(task._model), action_limit(task._parts.action)
+    limit, bound = force_limits(task.model), action_limit(task.parts.action)
     for k, policy in enumerate(policies):
         task.reset(Key(0, Stream.TEST, 0, k))
         before = len(forces)
         for _ in task.steps(policy, H=task.H):
-            limited.append(float(np.mean(np.abs(task._arrays.action) >= bound)))
-            forces.append(float(np.mean(np.abs(task._data.actuator_force) >= limit)))
+            limited.append(float(np.mean(np.abs(task.arrays.action) >= bound)))
+            forces.append(float(np.mean(np.abs(task.data.actuator_force) >= limit)))
         steps.append(len(forces) - before)
         for name, value in task.reward_terms().items():
             terms[name] = terms.get(name, 0.0) + value
-    seconds = sum(steps) * task._arrays.dt or 1.0
+    seconds = sum(steps) * task.arrays.dt or 1.0
     return Play(
         float(np.mean(steps)), {name: value / seconds for name, value in terms.items()}, float(np.mean(limited)),
         float(np.mean(forces)),
     )  # fmt: skip
 
 
-def _speed(task: Any, policies: list[LinearPolicy]) -> float:
+def _speed(task: "MujocoTask", policies: list[LinearPolicy]) -> float:
     """Control steps per second of one core, the best of several."""
     best = 0.0
     for k, policy in enumerate(policies[:5]):
@@ -98,13 +101,13 @@ def _speed(task: Any, policies: list[LinearPolicy]) -> float:
     return best
 
 
-def warn(task: Any, zero: Play, noisy: Play) -> list[str]:
+def warn(task: "MujocoTask", zero: Play, noisy: Play) -> list[str]:
     """What will probably not learn, one sentence each."""
     found = []
-    second = 1.0 / task._arrays.dt
+    second = 1.0 / task.arrays.dt
     if zero.steps < min(second, task.H):
         found.append(
-            f"With an action of zero it falls after {zero.steps * task._arrays.dt:.2f} s: start from a pose that "
+            f"With an action of zero it falls after {zero.steps * task.arrays.dt:.2f} s: start from a pose that "
             "stands, with PositionTargets around it."
         )
     for name, value in noisy.terms.items():

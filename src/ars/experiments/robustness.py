@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ars.settings import LARGEST_SEED, whole_number
 from ars.tasks.robots.find import AnyRobot, find_robot
 from ars.tasks.robots.robot import Robot
 from ars.tasks.robots.scenarios import Scenario
+
+if TYPE_CHECKING:
+    from ars.tasks.mujoco_loop import MujocoTask
 
 PUSH_SECONDS = 0.2
 LATE = 1  # control steps from an action to the actuators, where the delay does not vary
@@ -101,18 +104,18 @@ def measure_robustness(
     return {"format": 1, "task": name, "seed": seed, "conditions": len(worlds), "survived": survived, "maps": results}
 
 
-def _grid(task: Any, policy: LinearPolicy, name: str) -> list[Map]:
+def _grid(task: "MujocoTask", policy: LinearPolicy, name: str) -> list[Map]:
     if (policy.p, policy.n) != (task.p, task.n):
         raise SettingError(f"This policy is {policy.p} × {policy.n} and {name} needs {task.p} × {task.n}.")
-    model, root = task._model, task._named.root
+    model, root = task.model, task.named.root
     gravity = float(np.linalg.norm(model.opt.gravity)) or 9.81  # Swimmer floats
-    return maps(float(model.body_mass.sum()), float(model.body_mass[root]), gravity, task.H * task._arrays.dt)
+    return maps(float(model.body_mass.sum()), float(model.body_mass[root]), gravity, task.H * task.arrays.dt)
 
 
-def _noise(policy: LinearPolicy, task: Any, seed: int, k: int) -> Any:
+def _noise(policy: LinearPolicy, task: "MujocoTask", seed: int, k: int) -> Any:
     """(steps, whole observation) for the k-th world. Entries that never varied have none."""
-    sigma = np.zeros(len(task._arrays.whole))
-    sigma[task._arrays.index] = np.where(np.isfinite(policy.sigma), policy.sigma, 0.0)
+    sigma = np.zeros(len(task.arrays.whole))
+    sigma[task.arrays.index] = np.where(np.isfinite(policy.sigma), policy.sigma, 0.0)
     random = generator(Key(seed, Stream.SCENARIO, 0, k))
     return NOISE * sigma * random.uniform(-1.0, 1.0, (task.H + 1, len(sigma)))
 
@@ -121,14 +124,14 @@ def without_scenarios(robot: AnyRobot) -> AnyRobot:
     return replace(robot, scenarios=None) if isinstance(robot, Robot) else robot
 
 
-def _episode(task: Any, policy: LinearPolicy, world: Scenario, seed: int, k: int) -> tuple[float, float]:
+def _episode(task: "MujocoTask", policy: LinearPolicy, world: Scenario, seed: int, k: int) -> tuple[float, float]:
     """The k-th world: (share of the episode survived, mean speed along x)."""
     task.enter(replace(world, noise=_noise(policy, task, seed, k)))
     start = np.random.SeedSequence(environment_seed(Key(seed, Stream.TEST, 0, 0)))
     task.begin(np.random.Generator(np.random.PCG64(start)))
     x = task.position()
     rollout = task.episode(policy, H=task.H, shift=0.0, gather=False)
-    seconds = rollout.steps * task._arrays.dt
+    seconds = rollout.steps * task.arrays.dt
     if not rollout.finite or not rollout.steps:
         return 0.0, 0.0
     share = min(rollout.steps / task.H, 0.999) if task.stopped else 1.0  # a fall in the last step is one

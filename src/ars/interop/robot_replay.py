@@ -79,16 +79,16 @@ class _Recorded(MujocoTask):
 
     def whole(self, step: int) -> FloatArray:
         """The numbers of the whole observation as sensors have them, without clipping and home offsets."""
-        views, arrays = self._views, self._arrays
+        views, arrays = self._views, self.arrays
         state = State(**views._asdict(), action=arrays.action, last_action=arrays.last_action, t=step * arrays.dt,
                       step=step, dt=arrays.dt)  # fmt: skip
         parts, at = [], 0
-        for term, bound in zip(self._robot.observe, self._parts.observe, strict=True):
+        for term, bound in zip(self.robot.observe, self.parts.observe, strict=True):
             values = arrays.whole[at : at + len(bound.names)].copy()  # of the user's own terms, which may have memory
             at += len(values)
             source = SOURCES.get(type(term).__name__)
             if source == "q":
-                values = self._data.qpos[np.array(bound.constants[: len(values)], dtype=int)]
+                values = self.data.qpos[np.array(bound.constants[: len(values)], dtype=int)]
             elif source in SENSORS:
                 bound.function(state, np.array(bound.constants), np.zeros(0), values)
             parts.append(values)
@@ -101,7 +101,7 @@ class _Recorded(MujocoTask):
 
     def told(self) -> FloatArray:
         """What the last action asked of the actuators."""
-        return np.array(self._arrays.ctrl)
+        return np.array(self.arrays.ctrl)
 
 
 def record(policy: LinearPolicy, task: str | Robot, controller: Controller) -> tuple[FloatArray, FloatArray]:

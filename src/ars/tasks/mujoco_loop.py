@@ -39,7 +39,8 @@ _Views: Any = namedtuple("_Views", [*VIEWS, "gravity"])  # type: ignore[misc]
 
 
 class MujocoTask:
-    """A robot for one thread, with its own MjData and a shared model; compiled=False runs its loop in plain Python."""
+    """A robot for one thread, with its own MjData and a shared model; compiled=False runs its loop in plain Python.
+    What looks at an episode as it goes on reads `model`, `data` and `arrays`, and never writes to them."""
 
     releases_gil = True
 
@@ -56,42 +57,42 @@ class MujocoTask:
     ) -> None:
         """`changes`: whether scenarios will change the model, which then is not shared."""
         self.name, self._over = name, over
-        self._robot = robot = _as_robot(task)
+        self.robot = robot = _as_robot(task)
         check_over(over, robot.scenarios, name)
         changes = changes or robot.scenarios is not None
-        self._model = copy.copy(_shared_model(robot)) if changes else _shared_model(robot)
-        self._data = data = mujoco.MjData(self._model)
-        self._parts = bind(robot, self._model, data)
+        self.model = copy.copy(_shared_model(robot)) if changes else _shared_model(robot)
+        self.data = data = mujoco.MjData(self.model)
+        self.parts = bind(robot, self.model, data)
         self._sizes = [
             (type(term).__name__, len(bound.names))
-            for term, bound in zip(robot.observe, self._parts.observe, strict=True)
+            for term, bound in zip(robot.observe, self.parts.observe, strict=True)
         ]
-        self._named = Model(self._model, data, robot.frame_skip(self._model) * float(self._model.opt.timestep))
-        self._world = World(self._named) if changes else None
+        self.named = Model(self.model, data, robot.frame_skip(self.model) * float(self.model.opt.timestep))
+        self._world = World(self.named) if changes else None
         if robot.scenarios is not None:
-            robot.scenarios.check(self._named, dict(self._sizes))
+            robot.scenarios.check(self.named, dict(self._sizes))
         self._view = self._make_view(observe, mirror=mirror)
-        self._views = _Views(**views(self._model, data))
-        self._arrays = self._make_arrays()
+        self._views = _Views(**views(self.model, data))
+        self.arrays = self._make_arrays()
         self._compiled = compiled
-        self._loop = loop.make_loop(self._parts, compiled=compiled)
+        self._loop = loop.make_loop(self.parts, compiled=compiled)
         self._loops = {loop.act_linear: self._loop}  # by the function of the policy
-        self.n, self.p = len(self._arrays.index), int(self._model.nu)
+        self.n, self.p = len(self.arrays.index), int(self.model.nu)
         self.H, self.survival_bonus = robot.H, float(robot.survival_bonus)
         self.time_limit: int | None = robot.H
         self._x, self._x_first = np.empty(self.n), np.empty(self.n)
         self.stopped = False  # whether a stop ended the last episode
-        if compiled and not all(map(loop.is_ours, self._parts.all)):
+        if compiled and not all(map(loop.is_ours, self.parts.all)):
             _try_own_terms(robot, name)
 
     def _make_view(self, observe: str, *, mirror: bool) -> Any:
-        robot = self._robot
+        robot = self.robot
         if isinstance(robot, PaperRobot):
-            return robot_view(robot.task, self.name, self._model, self._data, observe=observe, mirror=mirror)
-        return terms_view(robot, self.name, self._parts, observe=observe, mirror=mirror)
+            return robot_view(robot.task, self.name, self.model, self.data, observe=observe, mirror=mirror)
+        return terms_view(robot, self.name, self.parts, observe=observe, mirror=mirror)
 
     def _make_arrays(self) -> loop.Arrays:
-        robot, model, parts = self._robot, self._model, self._parts
+        robot, model, parts = self.robot, self.model, self.parts
         k, m, spans = loop.spans(parts)
         whole, nu = int(spans[-1, 2]), int(model.nu)
         indices = range(whole) if self._view.indices is None else self._view.indices
@@ -101,7 +102,7 @@ class MujocoTask:
             clip=loop.clips(parts.observe), index=np.array(indices, dtype=np.int64), whole=np.empty(whole),
             action=np.zeros(nu), last_action=np.zeros(nu), ctrl=np.zeros(nu), queue=np.zeros((1, nu)),
             noise=np.zeros((0, 0)), bias=np.zeros(whole), push=np.zeros((0, 4)),
-            pushed=self._data.xfrc_applied[self._named.root], warnings=self._data.warning.number,
+            pushed=self.data.xfrc_applied[self.named.root], warnings=self.data.warning.number,
             divergence=np.array(divergence_warnings(), dtype=np.int64), parts=np.zeros(len(parts.reward)),
             rewards=np.zeros(0),
             frame_skip=skip, dt=float(model.opt.timestep * skip), fresh=fresh,
@@ -110,49 +111,49 @@ class MujocoTask:
         )  # fmt: skip
 
     def definition(self) -> dict[str, Any]:
-        actions, robot = Actions().to_dict(), self._robot
-        observation = {"shape": [len(self._arrays.whole)]}
+        actions, robot = Actions().to_dict(), self.robot
+        observation = {"shape": [len(self.arrays.whole)]}
         if isinstance(robot, PaperRobot):
             described = {"locomotion": describe(robot.task)}
             if ":" in self.name:  # the user's own; definitions of the six stay as they are in older runs
-                sizes = [len(bound.names) for bound in self._parts.observe]
-                described["names"] = written(robot_groups(robot.task, self._model, sizes), self._model)
+                sizes = [len(bound.names) for bound in self.parts.observe]
+                described["names"] = written(robot_groups(robot.task, self.model, sizes), self.model)
         else:
-            described = {"robot": describe_robot(robot, self._model, self._parts)}
+            described = {"robot": describe_robot(robot, self.model, self.parts)}
         return define(self, observation=observation, actions=actions, **described, **self._view.definition())
 
     def reset(self, key: Key) -> None:
         """The initial state of an episode: of the paper's robots, what Gymnasium draws from the same seed; of a robot
         with scenarios, the first of them."""
-        if self._robot.scenarios is not None:
+        if self.robot.scenarios is not None:
             self._begin_scenario(key, 0)
             return
         self.begin(np.random.Generator(np.random.PCG64(np.random.SeedSequence(environment_seed(key)))))
 
     def begin(self, random: np.random.Generator) -> None:
-        self._robot.start.begin(self._model, self._data, random)
-        mujoco.mj_forward(self._model, self._data)
+        self.robot.start.begin(self.model, self.data, random)
+        mujoco.mj_forward(self.model, self.data)
 
     def _begin_scenario(self, key: Key, i: int) -> None:
         random = generator(scenario_key(key, i))
-        assert self._robot.scenarios is not None
-        self.enter(self._robot.scenarios.draw(random, self._named, self._sizes, self.H))
+        assert self.robot.scenarios is not None
+        self.enter(self.robot.scenarios.draw(random, self.named, self._sizes, self.H))
         self.begin(random)
 
     def enter(self, scenario: Scenario) -> None:
         """Change the world for the episodes that follow; the task must have been made with `changes`."""
         assert self._world is not None
         self._world.apply(scenario)
-        whole, dt = len(self._arrays.whole), self._arrays.dt
+        whole, dt = len(self.arrays.whole), self.arrays.dt
         pushes = [(round(start / dt), max(1, round(length / dt)), x, y) for start, length, x, y in scenario.pushes]
-        self._arrays = self._arrays._replace(
+        self.arrays = self.arrays._replace(
             queue=np.zeros((scenario.delay + 1, self.p)), noise=scenario.noise,
             bias=np.zeros(whole) if scenario.bias is None else scenario.bias,
             push=np.array(pushes, dtype=np.float64).reshape(-1, 4),
         )  # fmt: skip
 
     def rollout(self, policy: Policy, key: Key, *, H: int, shift: float, gather: bool) -> Rollout:
-        scenarios = self._robot.scenarios
+        scenarios = self.robot.scenarios
         if scenarios is None:
             self.reset(key)
             return self.episode(policy, H=H, shift=shift, gather=gather)
@@ -186,13 +187,13 @@ class MujocoTask:
     def trajectory(self, policy: LoopPolicy, key: Key, *, H: int) -> tuple[Rollout, FloatArray]:
         """One episode, and the reward of each of its steps; a policy records states and actions itself."""
         self.reset(key)
-        usual = self._arrays
-        self._arrays = usual._replace(rewards=np.zeros(min(H, self.H)))
+        usual = self.arrays
+        self.arrays = usual._replace(rewards=np.zeros(min(H, self.H)))
         try:
             rollout = self.episode(policy, H=H, shift=0.0, gather=False)
-            return rollout, self._arrays.rewards[: rollout.steps]
+            return rollout, self.arrays.rewards[: rollout.steps]
         finally:
-            self._arrays = usual
+            self.arrays = usual
 
     def _run(
         self, policy: Policy, first: int, H: int, shift: float, gather: bool, s1: FloatArray, s2: FloatArray
@@ -201,16 +202,16 @@ class MujocoTask:
         so that the loop is compiled once."""
         function, parameters = _in_loop(policy)
         if function not in self._loops:
-            self._loops[function] = loop.make_loop(self._parts, function, compiled=self._compiled)
+            self._loops[function] = loop.make_loop(self.parts, function, compiled=self._compiled)
         return self._loops[function].episode(
-            self._model._address, self._data._address, self._views, self._arrays, parameters, int(first), int(H),
+            self.model._address, self.data._address, self._views, self.arrays, parameters, int(first), int(H),
             float(shift), bool(gather), self._x, self._x_first, s1, s2,
         )  # fmt: skip
 
     def reward_terms(self) -> dict[str, float]:
         """The sum of each reward term over the last episode, by its name; a second of the same kind is numbered."""
         found: dict[str, float] = {}
-        for term, value in zip(self._robot.reward, self._arrays.parts.tolist(), strict=True):
+        for term, value in zip(self.robot.reward, self.arrays.parts.tolist(), strict=True):
             own = getattr(term, "function", None)
             name = f"reward_{getattr(own, '__name__', type(term).__name__)}"
             same = sum(other.rstrip("0123456789") == name for other in found)
@@ -220,7 +221,7 @@ class MujocoTask:
     @property
     def measure_episode(self) -> Callable[[Policy], dict[str, float]] | None:
         """What an episode of the policy earns by each term; the paper's robots have one term."""
-        return None if isinstance(self._robot, PaperRobot) else self._measure_episode
+        return None if isinstance(self.robot, PaperRobot) else self._measure_episode
 
     def _measure_episode(self, policy: Policy) -> dict[str, float]:
         rollout = self.rollout(policy, MEASURED, H=self.H, shift=0.0, gather=False)
@@ -228,11 +229,11 @@ class MujocoTask:
 
     def position(self) -> float:
         """The x that the robot's progress is measured by, now."""
-        if isinstance(self._robot, PaperRobot):
-            state = State(**self._views._asdict(), action=self._arrays.action, last_action=self._arrays.last_action,
-                          t=0.0, step=0, dt=self._arrays.dt)  # fmt: skip
-            return position(state, np.array(progress_numbers(self._robot.task, self._model)))
-        return float(self._data.xpos[self._named.root, 0])
+        if isinstance(self.robot, PaperRobot):
+            state = State(**self._views._asdict(), action=self.arrays.action, last_action=self.arrays.last_action,
+                          t=0.0, step=0, dt=self.arrays.dt)  # fmt: skip
+            return position(state, np.array(progress_numbers(self.robot.task, self.model)))
+        return float(self.data.xpos[self.named.root, 0])
 
     def close(self) -> None:
         """Nothing to release: MjData frees itself."""

@@ -25,11 +25,11 @@ class WatchedRobot(MujocoTask):
     def __init__(self, robot: Locomotion | Robot, name: str, watch: Watcher, observe: str) -> None:
         super().__init__(robot, name, observe=observe)
         self.reset(Key(0, Stream.TEST, 0, 0))  # feet that are not declared are those near the ground at the start
-        declared = named_feet(name, self._model, self._robot.feet)
-        simulation = SimpleNamespace(model=self._model, data=self._data)
+        declared = named_feet(name, self.model, self.robot.feet)
+        simulation = SimpleNamespace(model=self.model, data=self.data)
         self.scene = Scene(
-            name, simulation, dt=self._arrays.dt, feet=declared or find_feet(self._model, self._data),
-            commanded=_commanded(self._robot),
+            name, simulation, dt=self.arrays.dt, feet=declared or find_feet(self.model, self.data),
+            commanded=_commanded(self.robot),
         )  # fmt: skip
         self._watch = watch
 
