@@ -1,5 +1,6 @@
 """The tables by hand, from made-up runs, and that everything can be drawn from any of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,8 @@ def test_scores(curves: list[Curve], tmp_path: Path) -> None:
 
 def test_the_papers_tables(curves: list[Curve]) -> None:
     """Thresholds: 3120 in table 1, 3403.46 in table 4. The longer run of a seed is what thresholds are read from."""
-    by_task = {row[0]: row for row in tables.paper2(curves).rows}
+    as_published = [replace(curve, learner="ppo-2017") if curve.learner == "ppo" else curve for curve in curves]
+    by_task = {row[0]: row for row in tables.paper2(as_published).rows}
     assert tables.paper2(curves).columns == ("task", "published at", "ARS", "csa", "PPO", "A2C", "CEM", "TRPO")
     assert by_task["Hopper-v1"] == [
         "Hopper-v1", "1.00e6", "1500 / 3047", "– / –", "2800 (2 seeds) / ≈2300", "– / ≈900", "– / ≈500", "– / ≈2000",

@@ -1,5 +1,5 @@
-"""Learners of stable-baselines3 and sb3-contrib on our tasks, with the zoo's settings. It needs the extra `rivals`, and
-runs in a process of its own (child.py): nothing else imports torch.
+"""Learners of stable-baselines3 and sb3-contrib on our tasks, with the settings of the roster. It needs the extra
+`rivals`, and runs in a process of its own (child.py): nothing else imports torch.
 
 Actions: stable-baselines3 clips or squashes what its policies give to the action space, in training and evaluation; the
 environment then clamps controls, as always, and charges the control cost of the action that it is sent.
@@ -77,7 +77,7 @@ def make_model(spec: Spec) -> tuple[Any, Callable[[Any], Any]]:
     if noise is not None:
         p = env.action_space.shape[0]
         given["action_noise"] = NormalActionNoise(np.zeros(p), noise * np.ones(p))
-    model = CLASSES[spec.rival]("MlpPolicy", env, seed=spec.seed, device="cpu", **given)
+    model = CLASSES[spec.rival.partition("-")[0]]("MlpPolicy", env, seed=spec.seed, device="cpu", **given)
     return model, env.normalize_obs if normalize else lambda x: x
 
 

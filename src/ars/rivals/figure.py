@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 POINTS = 200  # per curve
 OURS = ("ars", "csa")  # drawn thicker
 COLOURS = {  # of those that are drawn: all would hide each other
-    "ars": "#d55e00", "csa": "#000000", "es": "#e69f00", "cem": "#8c6d31", "ppo": "#0072b2", "a2c": "#56b4e9",
-    "trpo": "#009e73", "sac": "#cc79a7", "ddpg": "#7a7a7a", "ng-lin": "#b2182b", "ng-rbf": "#f4a582",
+    "ars": "#d55e00", "csa": "#000000", "es": "#e69f00", "cem": "#8c6d31", "ppo": "#9ecae1", "ppo-2017": "#0072b2",
+    "a2c": "#56b4e9", "trpo": "#009e73", "sac": "#cc79a7", "ddpg": "#7a7a7a", "ng-lin": "#b2182b", "ng-rbf": "#f4a582",
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ars.rivals.running import seconds_of
 
 # What the paper's tables call a rival.
 MEASURED_AS = {
-    "PPO": "ppo", "A2C": "a2c", "CEM": "cem", "TRPO": "trpo", "TRPO-nn": "trpo", "SAC": "sac", "DDPG": "ddpg",
+    "PPO": "ppo-2017", "A2C": "a2c", "CEM": "cem", "TRPO": "trpo", "TRPO-nn": "trpo", "SAC": "sac", "DDPG": "ddpg",
     "ES": "es-mlp", "NG-lin": "ng-lin", "NG-rbf": "ng-rbf",
 }  # fmt: skip
 CPU = (10, 60, 300, 1000)  # seconds
