@@ -8,7 +8,7 @@ several measurements counts, because noise only makes them slower.
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -69,7 +69,8 @@ class Entrant:
 
     def measure(self) -> tuple[int, float, float]:
         self._pipe.send("run")
-        return self._receive()
+        steps, seconds, processor = self._receive()
+        return steps, seconds, processor
 
     def close(self) -> None:
         self._pipe.close()
@@ -100,7 +101,7 @@ def _serve(pipe: Connection, make: Callable[[Work], Contestant], work: Work) -> 
 
 
 def hold(
-    entries: dict[str, tuple[Callable[[Work], Contestant], Work]],
+    entries: Mapping[str, tuple[Callable[[Work], Contestant], Work]],
     repetitions: int,
     tell: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Runs]:

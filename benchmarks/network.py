@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ars.network import MLPPolicy, initial
+from ars.network import AnyPolicy, MLPPolicy, initial
 from ars.noise import Key, Stream
 from ars.policy import LinearPolicy
 from ars.tasks import make
@@ -29,7 +29,7 @@ def _measure(name: str, turns: int) -> dict[str, Any]:
     M = initial((task.n, *HIDDEN, task.p), seed=0)
     M[0, -(HIDDEN[-1] + 1) * task.p :] = 0.0
     mu, sigma = np.zeros(task.n), np.ones(task.n)
-    policies = {
+    policies: dict[str, AnyPolicy] = {
         "linear": LinearPolicy(np.zeros((task.p, task.n)), mu, sigma),
         "network": MLPPolicy(M, mu, sigma, HIDDEN),
     }

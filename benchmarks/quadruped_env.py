@@ -95,7 +95,7 @@ def check(episodes: int = 20) -> tuple[int, float]:
         x, _ = env.reset(seed=environment_seed(key))
         for step in range(task.H):
             ours, _, _, stopped = task._run(policy, step, step + 1, 0.0, False, unused, unused)
-            x, reward, fallen, over, _ = env.step(task._arrays.action)
+            x, reward, fallen, over, _ = env.step(task.arrays.action)
             steps, largest = steps + 1, max(largest, abs(float(reward) - ours), float(np.abs(x - task._x).max()))
             if largest > CLOSE or fallen != stopped or over != (step + 1 == task.H):
                 raise RuntimeError(f"Step {step} of episode {k} differs: {reward} and {ours}, {fallen} and {stopped}.")

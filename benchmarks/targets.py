@@ -83,8 +83,8 @@ def targets(results: dict[str, Any]) -> list[Target]:
     for task in speeds:
         if task.startswith("HalfCheetah"):
             for name in ("iteration / sb3-sync", "iteration / sb3-async"):
-                if column[name][task] is not None:
-                    found.append(Target(f"{name} on {task}", column[name][task], 8.0))
+                if (value := column[name][task]) is not None:
+                    found.append(Target(f"{name} on {task}", value, 8.0))
     slow = [(row["bare"] / row["ours"], row["task"]) for row in results.get("classic", []) if row["bare"] >= 10.0]
     if slow:
         worst_ratio, task = min(slow)

@@ -143,6 +143,7 @@ def _trained(task: str, threads: int, timesteps: int, size: Size, cache: Path, H
                     pass
             else:  # as created: iteration 1 is the first to be measured
                 session.executor.close()
+                assert session.run is not None  # it has a folder
                 session.run.close()
             run.rename(folder)
     return folder

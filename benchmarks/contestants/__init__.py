@@ -1,14 +1,15 @@
 """The contestants, by their names in tables and `--only`."""
 
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import NamedTuple
 
 from benchmarks.contest import Contestant
 from benchmarks.workload import Work
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True)
+class Entry:
     """The place of a contestant's class, what it does, and the package that it needs."""
 
     path: str
@@ -19,7 +20,8 @@ class Entry(NamedTuple):
     def __call__(self, work: Work) -> Contestant:
         """Create it, in its own process, so that its imports stay there."""
         module, name = self.path.split(":")
-        return getattr(import_module(f"benchmarks.contestants.{module}"), name)(work)
+        made: Contestant = getattr(import_module(f"benchmarks.contestants.{module}"), name)(work)
+        return made
 
     def missing(self, task: str) -> str:
         """Why it cannot take part; empty if it can."""

@@ -38,10 +38,10 @@ class Limit:
         robot = find_robot(work.task)
         assert robot is not None
         task = MujocoTask(robot, work.task)
-        if task._robot.scenarios is not None:
+        if task.robot.scenarios is not None:
             raise RuntimeError(f"{work.task} has scenarios, whose worlds a replay does not know.")
         self._batches = [[record(task, batch, k, sign) for k, sign in batch.units()] for batch in work.batches]
-        self._model = task._robot.load()  # without the flags that the task adds
+        self._model = task.robot.load()  # without the flags that the task adds
         self._pool = ThreadPoolExecutor(work.threads)
         longest = max(replay.controls.shape[1] for batch in self._batches for replay in batch)
         self._players = [_Player(self._model, longest) for _ in range(work.threads)]
@@ -91,7 +91,7 @@ def record(task: MujocoTask, batch: Batch, k: int, sign: int) -> Replay:
     """Run an episode as training does, then again step by step to record its controls."""
     key, policy = Key(batch.seed, batch.stream, batch.j, k, sign), batch.candidate(k, sign)
     steps = task.rollout(policy, key, H=batch.H, shift=batch.shift, gather=False).steps
-    model, data, frame_skip = task._model, task._data, task._arrays.frame_skip
+    model, data, frame_skip = task.model, task.data, task.arrays.frame_skip
     last_qpos = data.qpos.copy()
 
     task.reset(key)

@@ -16,6 +16,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from ars.saved_config import read_config
+from ars.searches import search_settings
 from benchmarks.workload import Work
 
 LESS = 4  # a measurement has this many times fewer steps than ours (but whole iterations), because it is slow
@@ -26,9 +27,9 @@ class Sync:
 
     def __init__(self, work: Work) -> None:
         torch.set_num_threads(1)
-        batch, (N, b) = work.batches[0], _sizes(work)
+        batch, (N, b, nu) = work.batches[0], _settings(work)
         self._env_fn = partial(_make_env, work.task, batch.policy.mu, batch.policy.sigma)
-        self._model = ARS("LinearPolicy", self._env_fn(), n_delta=N, n_top=b, delta_std=batch.search.nu, seed=0)
+        self._model = ARS("LinearPolicy", self._env_fn(), n_delta=N, n_top=b, delta_std=nu, seed=0)
         self._first_weights = torch.tensor(batch.policy.M.reshape(-1), dtype=torch.float32)
         self._steps = max(1, work.steps // LESS)
         self._async: Any = None
@@ -60,9 +61,10 @@ class Async(Sync):
         super().close()
 
 
-def _sizes(work: Work) -> tuple[int, int]:
-    search = read_config(work.folder).config.search
-    return search.N, search.b
+def _settings(work: Work) -> tuple[int, int, float]:
+    """N, b and nu of the run."""
+    values = search_settings(read_config(work.folder).config.search)
+    return int(values["N"]), int(values["b"]), float(values["nu"])
 
 
 def _make_env(task: str, mu: Any, sigma: Any) -> VecEnv:
