@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,9 @@ def save_if_further(curve: Curve, path: Path) -> None:
 
 
 def set_aside(path: Path, why: str) -> None:
-    """Keep a file under another name, which is not read."""
-    path.rename(path.with_name(f"{path.name}.{why}"))
+    """Keep a file under another name, which is free and is not read."""
+    names = (path.with_name(f"{path.name}.{why}{number or ''}") for number in count())
+    path.rename(next(name for name in names if not name.exists()))
 
 
 def _rounded(values: FloatArray) -> list[float | int]:

@@ -200,6 +200,38 @@ def test_a_curve_of_the_same_name_by_other_settings_is_set_aside(tmp_path: Path)
     assert made[1.0].met_by(load(old))
     assert collect(tmp_path / "before", tmp_path / "curves") == []  # a stale folder displaces nothing
     assert made[1.5].met_by(load(job.file))
+    again = Job(made[1.0], tmp_path / "again", tmp_path / "curves")  # and back: neither curve is lost
+    assert _outcome(again, run(again)).failure == ""
+    assert made[1.0].met_by(load(old))
+    assert made[1.5].met_by(load(old.with_name(f"{old.name}1")))
+
+
+def test_a_stale_run_does_no_harm_to_the_copy_of_another(tmp_path: Path) -> None:
+    """A run under way beside a curve, and then a run folder, of the same name by other settings."""
+    stale, mine = (
+        run_spec("Swimmer-v5", 1, search="csa", N=2, H=10, stride=stride, episodes=episodes, eval_episodes=1)
+        for stride, episodes in ((1.0, 60), (1.5, 10**6))
+    )
+    curves = tmp_path / "results" / "runs"
+    before, job = Job(stale, tmp_path / "before", curves), Job(mine, tmp_path / "after", curves)
+    assert run(before) == ""
+    with closing(run_all([job], workers=1, minutes=0.05)) as outcomes:
+        assert list(outcomes) == []
+    assert collect(job.runs, job.curves) == []
+    assert load(job.file).identity == mine.identity  # the stale curve made room
+    for runs in (before.runs, job.runs):
+        assert collect(runs, job.curves) == []
+        assert from_run(job.kept).identity == mine.identity
+
+
+def test_a_goal_that_rounding_hides_was_reached(tmp_path: Path) -> None:
+    """Curves have four decimals, and the run ended by more."""
+    [job] = jobs(tmp_path, PLAN)
+    assert run(job) == ""
+    done = load(job.file)
+    replace(done, columns={**done.columns, "mean": np.full(len(done.rewards), 99.3495)}).save(job.file)
+    goal = change(PLAN, episodes=10**6, until=99.34952356)
+    assert _outcome(replace(job, spec=goal), "").failure == ""
 
 
 def test_a_run_whose_file_is_that_of_another_has_failed(tmp_path: Path) -> None:

@@ -163,6 +163,9 @@ def test_a_race_over_a_subset_of_the_observation(tmp_path: Path) -> None:
     whole = race(tmp_path / "whole", "CartPole-v1", observe="0-3", search="csa", N=3, alpha=None, nu=None)
     assert run_race(whole, here).file.winner in SEEDS
     assert {spec.config.observe for spec in whole.specs.values()} == {"all"}
+    for wrong in ("", [0, 1]):
+        with pytest.raises(SettingError, match=r"^observe = "):
+            race(tmp_path / "wrong", "CartPole-v1", observe=wrong)
     default = dict.fromkeys(QUICK)
     suggested = race(tmp_path / "less", "Reacher-v5", observe="0-3", **default)
     trained = new_session("Reacher-v5", {"observe": "0-3", "duel": 0}, workers=1, stop=Stop())

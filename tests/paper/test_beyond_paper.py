@@ -1,6 +1,7 @@
 """What is beyond the paper: which runs the ablation, the caps and the selection ask for, and their tables by hand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,18 @@ def test_brs_gets_the_step_of_v1_in_the_first_iteration() -> None:
 def hopper(variant: str, rewards: list[float], seed: int) -> Curve:
     point = ablation.point("Hopper-v1", variant)._asdict()
     return curve(rewards, variant=variant, seed=seed, eval_episodes=10, **point)
+
+
+def test_the_ablation_of_few_seeds_has_brs_too(tmp_path: Path) -> None:
+    """Its scale needs ten seeds of V1, which are then among the runs."""
+    request = Request(["ablation"], tmp_path, ["Hopper-v1"], ablation.SEEDS[:2])
+    labels: list[str] = []
+    while todo := request.to_do():
+        labels += [spec.config.label for spec in todo]
+        for spec in todo:
+            one = hopper(spec.config.label, [0, 9], spec.config.seed)
+            replace(one, episodes=CAPS["Hopper"]).save(tmp_path / "runs" / f"{spec.name}.json")
+    assert {name: labels.count(name) for name in labels} == {"V1": 10, "V1-t": 2, "V2": 2, "V2-t": 2, "BRS": 2}
 
 
 def test_the_ablation_by_hand() -> None:
@@ -196,6 +209,8 @@ def test_a_run_whose_1000_iterations_are_within_the_cap_does_not_go_on(monkeypat
     assert failures([curve([0, 9], seed=759)]) == []
     [row] = rows(caps.table(shown([curve([0, 9], seed=759)], "Hopper-v1", SEEDS)))
     assert row[3:] == ["0 of 1", "0", "–"]
+    [row] = rows(caps.table(shown([curve([0, 9, 10, 3300], seed=759)], "Hopper-v1", SEEDS)))
+    assert row[3:] == ["0 of 1", "0", "–"]  # it arrives beyond the cap
 
 
 def test_what_went_on_does_not_change_the_other_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,8 @@ def test_the_summary_by_hand(tmp_path: Path) -> None:
     drawn = summary(made, curves)
     assert drawn.columns == ("task", "threshold", "csa", "cma")
     assert drawn.rows == [["Hopper-v1", "3120", "1 of 2 (5.00e5); 1640", "–"], ["Humanoid-v1", "6000", "–", "–"]]
+    under_way = summary(made, [*curves, run_of(specs[2], [1.0, 2.0])])
+    assert under_way.rows[0][2] == "1 of 2, 1 under way (5.00e5); 1640"
 
 
 def test_six_runs_have_an_interval_of_the_median() -> None:

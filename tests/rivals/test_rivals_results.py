@@ -22,9 +22,10 @@ def test_what_is_drawn_from_the_runs_is_what_is_committed(tmp_path: Path) -> Non
         assert path.read_text() == (RESULTS / path.name).read_text(), "run: ars rivals --draw"
 
 
-@pytest.mark.parametrize("rival", ["ppo", "trpo"])
+@pytest.mark.parametrize("rival", ["ppo-2017", "trpo"])
 def test_the_best_of_three_seeds_hops(rival: str) -> None:
-    """A rival that does not learn what it is known to learn would be no rival: at least 2000 on Hopper."""
+    """A rival that does not learn what it is known to learn would be no rival: at least 2000 on Hopper. PPO with the
+    zoo's settings does not, and docs/rivals.md says so."""
     runs = finished(load_all(RESULTS / "runs")[0], rival, "Hopper-v1", TIMESTEPS)
     if len(runs) < 3:
         pytest.skip("not run yet")

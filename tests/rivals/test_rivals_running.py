@@ -58,6 +58,8 @@ def test_the_plan() -> None:
     used = {spec.seed for spec in specs}
     assert not used & {*PAPER_SEEDS, *(seed for robot in STUDIED for seed in seen_seeds(robot))}
     assert {spec.task for spec in roster.specs(["sac"], ["Walker2d"], 2)} == {"Walker2d-v1"}
+    external = {name: one for name, one in roster.RIVALS.items() if one.kind == "sb3"}
+    assert {one.algorithm or name for name, one in external.items()} == set(zoo.DEFAULTS)
 
 
 def test_settings_of_the_zoo() -> None:

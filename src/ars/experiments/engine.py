@@ -73,7 +73,8 @@ def collect(runs: Path, curves: Path) -> list[str]:
             if curve.iterations:
                 file = curves / f"{folder.name}.json"
                 save_if_further(curve, file)
-                _keep_unfinished(folder, curve, load(file), curves.parent / "unfinished")
+                if (known := load(file)).identity == curve.identity:  # otherwise one of them is stale: touch neither
+                    _keep_unfinished(folder, curve, known, curves.parent / "unfinished")
         except ArsError as error:
             problems.append(str(error))
         except (OSError, shutil.Error) as error:
@@ -156,6 +157,7 @@ def _keep_curve(job: Job) -> None:
     with suppress(ArsError, OSError):
         curve = from_run(job.folder)
         if curve.iterations and curve.identity == job.spec.identity:
+            _make_room(job)
             save_if_further(curve, job.file)
 
 
@@ -201,7 +203,7 @@ def _outcome(job: Job, result: str | ArsError) -> Outcome:
     if not failure:
         try:
             curve = load(job.file)
-            if job.spec.met_by(curve):
+            if job.spec.fits(curve):
                 return Outcome(job.spec, curve)
             failure = f"{job.file} is not the curve of this run: remove it, and the run is made again."
         except ArsError as error:

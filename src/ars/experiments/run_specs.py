@@ -101,11 +101,15 @@ class RunSpec:
         """The settings of this run for `ars.train`."""
         return {"search": self.config.search, **{name: getattr(self.config, name) for name in shared_settings()}}
 
+    def fits(self, curve: Curve) -> bool:
+        """Whether the curve is of this run, however far it went."""
+        return curve.identity == self.identity and curve.eval_episodes >= self.config.eval_episodes
+
     def met_by(self, curve: Curve) -> bool:
         """Whether the curve has everything that this run needs."""
-        if curve.identity != self.identity or curve.eval_episodes < self.config.eval_episodes:
-            return False
-        return curve.settled(*(math.inf if end is None else end for end in (self.until, self.episodes, self.for_now)))
+        return self.fits(curve) and curve.settled(
+            *(math.inf if end is None else end for end in (self.until, self.episodes, self.for_now))
+        )
 
     def includes(self, other: "RunSpec") -> bool:
         """Whether its curve will also be enough for the other run."""
@@ -134,7 +138,11 @@ def run_spec(
 def config_for(task: str, **settings: Any) -> Config:
     """The configuration that `ars.train` would have for a task that is known by name; a subset of the observation
     becomes indices."""
-    own = task_defaults(task, settings.get("observe") or subset.ALL)
+    from ars.tasks.observations import check_text
+
+    observe = subset.ALL if settings.get("observe") is None else settings["observe"]
+    check_text(observe)
+    own = task_defaults(task, observe)
     given = {name: value for name, value in settings.items() if value is not None}
     return make_config(task, shape=own.shape, **{"H": own.H, "shift": own.shift, **given, "observe": own.observe})
 

@@ -41,9 +41,10 @@ def arm(task: str, variant: str, seeds: Sequence[int]) -> list[RunSpec]:
 
 
 def runs(tasks: Sequence[str], seeds: Sequence[int]) -> list[RunSpec]:
-    """Seed by seed, so that the first results span the variants."""
+    """Seed by seed, so that the first results span the variants, and what the scale of BRS needs."""
     every = [arm(task, name, seeds) for task in tasks for name in variants(task)]
-    return [spec for of_seed in zip(*every, strict=True) for spec in of_seed]
+    listed = [spec for of_seed in zip(*every, strict=True) for spec in of_seed]
+    return list(dict.fromkeys([*listed, *(spec for task in tasks for spec in arm(task, "V1", SCALE))]))
 
 
 def basic(tasks: Sequence[str], seeds: Sequence[int], curves: Sequence[Curve]) -> list[RunSpec]:

@@ -153,21 +153,28 @@ def summary(study: Study, curves: Sequence[Curve]) -> Table:
         row = [task, f"{THRESHOLDS[paper_robot(task)]:g}"]
         for arm in study.arms:
             specs = study_specs(study.stage, task, arm)
-            _, reached, _, median, _, _, reward, *_ = cells(specs, curves) if specs else [NOTHING] * 7
-            row.append(NOTHING if reached == NOTHING else f"{reached} ({median}); {reward.partition(' ')[0]}")
+            seeds, reached, _, median, _, _, reward, *_ = cells(specs, curves) if specs else [NOTHING] * 7
+            _, comma, under_way = seeds.partition(", ")
+            row.append(
+                NOTHING if reached == NOTHING else f"{reached}{comma}{under_way} ({median}); {reward.partition(' ')[0]}"
+            )
         rows.append(row)
-    note = "Seeds that reached the threshold (median timesteps to it, over all seeds); mean reward at 1e6 timesteps."
+    note = (
+        "Seeds that reached the threshold (median timesteps to it, over the runs that have ended); mean reward at 1e6 "
+        f"timesteps, over all that have spent them. {BIAS}"
+    )
     return Table(f"Searches: {study.stage} seeds", ("task", "threshold", *study.arms), rows, (note,))
 
 
+BIAS = "While runs are under way, the share of those that reached it is too high, because they end sooner."
 NOTE = (
     "Reached: the paper's threshold, by an evaluation of the mean policy, within the timesteps of the stage, with "
     "Wilson's interval. Timesteps to it: the median over all runs that have ended, in which never is infinite, with "
     "the interval between two order statistics that covers the median 95% of the time (from 6 runs on). Rewards: the "
     "latest evaluation at a budget, mean (least to most); a run ends when it reaches the threshold, and its last "
     "evaluation counts from then on. CPU seconds are the wall-clock time of one thread, evaluations included: an upper "
-    "bound of its CPU time. Only runs that have ended or spent a budget count. Wong: Wong et al. 2024, `-v4`, a "
-    "maximum over repeated tests with tuned settings, hence an upper bound."
+    f"bound of its CPU time. Only runs that have ended or spent a budget count. {BIAS} Wong: Wong et al. 2024, `-v4`, "
+    "a maximum over repeated tests with tuned settings, hence an upper bound."
 )
 
 

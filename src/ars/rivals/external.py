@@ -77,7 +77,7 @@ def make_model(spec: Spec) -> tuple[Any, Callable[[Any], Any]]:
     if noise is not None:
         p = env.action_space.shape[0]
         given["action_noise"] = NormalActionNoise(np.zeros(p), noise * np.ones(p))
-    model = CLASSES[spec.rival.partition("-")[0]]("MlpPolicy", env, seed=spec.seed, device="cpu", **given)
+    model = CLASSES[RIVALS[spec.rival].algorithm or spec.rival]("MlpPolicy", env, seed=spec.seed, device="cpu", **given)
     return model, env.normalize_obs if normalize else lambda x: x
 
 

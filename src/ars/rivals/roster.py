@@ -44,6 +44,7 @@ class Rival(NamedTuple):
     settings: Callable[[str], Mapping[str, Any]]  # of a task
     seeds: int = 3
     tasks: tuple[str, ...] = TASKS
+    algorithm: str = ""  # of stable-baselines3, if it is not the name of the rival
 
 
 def _search(name: str, **settings: Any) -> Callable[[str], Mapping[str, Any]]:
@@ -60,7 +61,8 @@ def _zoo(name: str) -> Callable[[str], Mapping[str, Any]]:
     return lambda task: zoo.settings(name, paper_robot(task))
 
 
-# Schulman et al. 2017, table 3, and as in their code running statistics of observations and rewards.
+# Schulman et al. 2017, table 3, with the constant step size that is printed there; running statistics of observations
+# and rewards as in baselines' ppo2.
 PPO_2017 = {
     "normalize": True, "n_steps": 2048, "learning_rate": 3e-4, "n_epochs": 10, "batch_size": 64, "gamma": 0.99,
     "gae_lambda": 0.95, "clip_range": 0.2, "ent_coef": 0.0,
@@ -82,7 +84,7 @@ RIVALS = {
     "ng-lin": Rival("NG-lin", "ng", 4, lambda _: {"features": None}),
     "ng-rbf": Rival("NG-rbf", "ng", 8, lambda _: {"features": RANDOM_FEATURES}),
     "ppo": Rival("PPO", "sb3", 20, _zoo("ppo")),
-    "ppo-2017": Rival("PPO, 2017", "sb3", 20, lambda _: PPO_2017),
+    "ppo-2017": Rival("PPO, 2017", "sb3", 20, lambda _: PPO_2017, algorithm="ppo"),
     "a2c": Rival("A2C", "sb3", 20, _zoo("a2c")),
     "trpo": Rival("TRPO", "sb3", 15, _zoo("trpo")),
     "sac": Rival("SAC", "sb3", 300, _zoo("sac"), 1, ("HalfCheetah-v1", "Hopper-v1")),

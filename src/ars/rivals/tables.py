@@ -115,7 +115,10 @@ def rewards_table(
 
 
 def paper2(curves: Sequence[Curve]) -> Table:
-    note = "Measured: the maximum over 1e6 timesteps of the seeds' mean curve. Published: Schulman et al. 2017."
+    note = (
+        "Measured: the maximum over 1e6 timesteps of the seeds' mean curve. Published: Schulman et al. 2017, whose "
+        "settings the measured PPO has; PPO with the zoo's is among the rewards."
+    )
     return rewards_table("Table 2", "maximum average reward", table2.PUBLISHED, curves, note)
 
 

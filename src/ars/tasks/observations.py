@@ -55,8 +55,7 @@ def make_view(
 
 def choose(observe: str, n: int, groups: Callable[[], Sequence[Group]], task: str) -> list[int] | None:
     """The indices of `0-26`, `qpos,qvel` or names of entries, ascending; None for all of them."""
-    if not isinstance(observe, str) or len(observe) > subset.LONGEST:
-        raise SettingError(f"observe = {shown(observe)} is not a list of indices, ranges and names.")
+    check_text(observe)
     if observe == subset.ALL:
         return None
     chosen: list[int] = []
@@ -70,6 +69,12 @@ def choose(observe: str, n: int, groups: Callable[[], Sequence[Group]], task: st
         twice = next(index for index in ordered if chosen.count(index) > 1)
         raise SettingError(f"observe = {shown(observe)} has entry {twice} twice: give each once.")
     return None if len(ordered) == n else ordered
+
+
+def check_text(observe: object) -> None:
+    """Raise an error for what cannot name a subset of any observation."""
+    if not isinstance(observe, str) or len(observe) > subset.LONGEST:
+        raise SettingError(f"observe = {shown(observe)} is not a list of indices, ranges and names.")
 
 
 def _find(word: str, n: int, groups: Callable[[], Sequence[Group]]) -> Sequence[int] | str:
