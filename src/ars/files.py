@@ -218,7 +218,7 @@ def read_bytes(path: Path, most: int = LARGEST_FILE) -> bytes:
 
 
 def each_line(path: Path, longest: int) -> Iterator[bytes]:
-    """The complete lines of a file, without their ends; a line of `longest` bytes or more is cut to so many."""
+    """The complete lines of a file, without their ends; a longer line than `longest` bytes comes in pieces."""
     try:
         if not is_file(path):
             raise FileError(f"There is no file {path}.")

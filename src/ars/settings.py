@@ -97,6 +97,8 @@ def is_finite(value: Any) -> bool:
 
 def in_words(value: Any) -> str:
     """The value of a setting, for a reader."""
+    if _is_bool(value):
+        return "on" if value else "off"
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 

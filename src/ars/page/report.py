@@ -157,7 +157,7 @@ def group(settings: dict[int, list[tuple[str, Any]]]) -> list[tuple[str, list[in
     """Runs with equal settings, and what distinguishes each group: "alpha 0.02: ", or "" for a single group."""
     alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for index, pairs in settings.items():
-        texts = ((name, f"{name} {in_words(value)}") for name, value in pairs)
+        texts = ((name, value if isinstance(value, str) else f"{name} {in_words(value)}") for name, value in pairs)
         alike.setdefault(tuple(texts), []).append(index)
     groups = []
     for key, members in alike.items():

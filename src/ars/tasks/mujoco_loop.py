@@ -40,7 +40,8 @@ _Views: Any = namedtuple("_Views", [*VIEWS, "gravity"])  # type: ignore[misc]
 
 class MujocoTask:
     """A robot for one thread, with its own MjData and a shared model; compiled=False runs its loop in plain Python.
-    What looks at an episode as it goes on reads `model`, `data` and `arrays`, and never writes to them."""
+    What looks at an episode as it goes on reads its public parts, `model`, `data`, `arrays` and so on, and never writes
+    to them."""
 
     releases_gil = True
 
