@@ -11,6 +11,7 @@ from ars.statistics import (
     median_interval,
     percentile,
     performance_profile,
+    probability_of_chance,
     probability_of_improvement,
     r_max,
     resample,
@@ -73,6 +74,17 @@ def test_probability_of_improvement_by_hand() -> None:
     assert probability_of_improvement([3, 4], [1, 2]) == 1.0
     assert probability_of_improvement([1, 4], [2, 3]) == 0.5  # 4 beats both, 1 none
     assert probability_of_improvement([1, 2], [1, 2]) == 0.5  # one win, two ties, one loss
+
+
+def test_probability_of_chance_by_hand() -> None:
+    """U = 4 of 4, its mean 2 and variance 2 · 2 · 5 / 12; half a point for continuity: z = 1.5 / 1.291 = 1.162."""
+    assert (
+        probability_of_chance([3, 4], [1, 2])
+        == probability_of_chance([1, 2], [3, 4])
+        == pytest.approx(0.2453, abs=1e-4)
+    )
+    assert probability_of_chance([1, 4], [2, 3]) == 1.0
+    assert probability_of_chance([5, 5], [5]) == 1.0  # no statistic
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8), st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8))

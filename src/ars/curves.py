@@ -180,7 +180,12 @@ def set_aside(path: Path, why: str) -> None:
 
 
 def _rounded(values: FloatArray) -> list[float | int]:
-    return [int(value) if value == int(value) else round(float(value), 4) for value in values]
+    return [int(value) if value == int(value) else rounded(float(value)) for value in values]
+
+
+def rounded(value: float) -> float:
+    """As curves store numbers."""
+    return round(value, 4)
 
 
 def _five_digits(value: float) -> float | int | None:

@@ -84,6 +84,16 @@ def probability_of_improvement(ours: ArrayLike, theirs: ArrayLike) -> float:
     return float(mannwhitneyu(ours, theirs, method="asymptotic").statistic / (ours.size * theirs.size))
 
 
+def probability_of_chance(ours: ArrayLike, theirs: ArrayLike) -> float:
+    """Mann and Whitney's two-sided p: how probable ranks as unequal as these are if neither is better."""
+    from scipy.stats import mannwhitneyu
+
+    ours, theirs = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    if np.unique([*ours, *theirs]).size == 1:
+        return 1.0  # all equal, for which there is no statistic
+    return float(mannwhitneyu(ours, theirs, method="asymptotic").pvalue)
+
+
 def resample(spent: ArrayLike, rewards: ArrayLike, at: ArrayLike) -> FloatArray:
     """The latest evaluation at each of `at`; NaN before the first, and constant after the last."""
     spent, rewards, at = (np.asarray(values, dtype=float) for values in (spent, rewards, at))

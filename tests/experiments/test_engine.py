@@ -231,7 +231,9 @@ def test_a_goal_that_rounding_hides_was_reached(tmp_path: Path) -> None:
     done = load(job.file)
     replace(done, columns={**done.columns, "mean": np.full(len(done.rewards), 99.3495)}).save(job.file)
     goal = change(PLAN, episodes=10**6, until=99.34952356)
-    assert _outcome(replace(job, spec=goal), "").failure == ""
+    reached = replace(job, spec=goal)
+    assert (_outcome(reached, "").failure, to_do([reached])) == ("", [])
+    assert to_do([replace(job, spec=change(goal, until=99.3497))]) != []
 
 
 def test_a_run_whose_file_is_that_of_another_has_failed(tmp_path: Path) -> None:

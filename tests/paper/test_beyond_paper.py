@@ -84,11 +84,11 @@ def test_the_ablation_by_hand() -> None:
         ["Hopper-v1", "V2-t", "0.01", "0.025", "8", "4", "8 of 8", "100% [68%, 100%]", "160 [160, 160]"],
     ]
     pairs = {row[1]: row[2] for row in rows(ablation.pairs(all_shown))}
-    assert pairs["V2 > V1"] == pairs["V2-t > V2"] == "1.00 (8·8)"
+    assert pairs["V2 > V1"] == pairs["V2-t > V2"] == "1.00, p = 0.00 (8·8)"
     assert pairs["V1 > BRS"] == pairs["V2-t > V1-t"] == "–"
     worse = [hopper("V1-t", [0, 100.0], s) for s in seeds]  # neither arrives: the best evaluation decides
     pairs = {row[1]: row[2] for row in rows(ablation.pairs(shown([*never, *worse], "Hopper-v1", seeds)))}
-    assert pairs["V1-t > V1"] == "0.00 (8·8)"
+    assert pairs["V1-t > V1"] == "0.00, p = 0.00 (8·8)"
 
 
 # -- the selection -------------------------------------------------------------------------------------------------

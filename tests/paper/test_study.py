@@ -1,14 +1,18 @@
 """The study of searches: its runs, its table by hand, and that a part of it can be run, continued and drawn."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cyclopts import App
 
+from ars.cli.settings import Settings
+from ars.config import Config
 from ars.curves import Curve, curve_settings, load
 from ars.errors import SettingError
 from ars.experiments import study
-from ars.experiments.run_specs import RunSpec
+from ars.experiments.run_specs import RunSpec, config_for
 from ars.experiments.seeds import PAPER_SEEDS
 from ars.paper.searches import cells, draw_study, known_until, make_study, summary, table
 from ars.presets import PRESETS
@@ -58,6 +62,22 @@ def test_arms_are_equal_but_for_their_search() -> None:
     walker = study.study_specs("held-out", "Walker2d-v1", "ars")[0]
     assert (walker.episodes, walker.timesteps, walker.until) == (None, 10**7, 4390.0)
     assert all(getattr(walker.config.search, k) == v for k, v in PRESETS["V2-t"]["Walker2d"]._asdict().items())
+
+
+@pytest.mark.parametrize("page", ["searches.md", "observe.md"])
+def test_the_documented_command_for_ant_is_the_arm(page: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text()
+    [line] = [line for line in text.splitlines() if line.startswith("    ars train Ant-v1 --search csa")]
+    found: list[Config] = []
+
+    def train(task: str, /, *, settings: Settings = Settings()) -> None:  # noqa: B008 (frozen)
+        found.append(config_for(task, **settings.given()))
+
+    app = App()
+    app.command(train)
+    app(line.removesuffix(" --seed S").split()[1:], exit_on_error=False, result_action="return_value")
+    arm = study.study_specs("held-out", "Ant-v1", "csa-observe")[0].config
+    assert found == [replace(arm, seed=found[0].seed)]
 
 
 def test_cells_by_hand() -> None:

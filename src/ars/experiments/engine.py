@@ -203,7 +203,7 @@ def _outcome(job: Job, result: str | ArsError) -> Outcome:
     if not failure:
         try:
             curve = load(job.file)
-            if job.spec.fits(curve):
+            if job.spec.met_by(curve):
                 return Outcome(job.spec, curve)
             failure = f"{job.file} is not the curve of this run: remove it, and the run is made again."
         except ArsError as error:

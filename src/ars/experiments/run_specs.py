@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ars import subset
 from ars.config import PROTOCOLS, Config, shared_settings
-from ars.curves import Curve, by_identity, curve_settings, fullest, identity
+from ars.curves import Curve, by_identity, curve_settings, fullest, identity, rounded
 from ars.files import safe_name
 from ars.presets import make_config, paper_robot, threshold
 from ars.searches import Search, search_name
@@ -101,15 +101,12 @@ class RunSpec:
         """The settings of this run for `ars.train`."""
         return {"search": self.config.search, **{name: getattr(self.config, name) for name in shared_settings()}}
 
-    def fits(self, curve: Curve) -> bool:
-        """Whether the curve is of this run, however far it went."""
-        return curve.identity == self.identity and curve.eval_episodes >= self.config.eval_episodes
-
     def met_by(self, curve: Curve) -> bool:
         """Whether the curve has everything that this run needs."""
-        return self.fits(curve) and curve.settled(
-            *(math.inf if end is None else end for end in (self.until, self.episodes, self.for_now))
-        )
+        if curve.identity != self.identity or curve.eval_episodes < self.config.eval_episodes:
+            return False
+        goal = None if self.until is None else rounded(self.until)  # as the evaluation that reached it is stored
+        return curve.settled(*(math.inf if end is None else end for end in (goal, self.episodes, self.for_now)))
 
     def includes(self, other: "RunSpec") -> bool:
         """Whether its curve will also be enough for the other run."""

@@ -97,6 +97,11 @@ def scores(curves: Sequence[Curve], threshold: float) -> list[float]:
     return [1 + 1 / s if np.isfinite(s) else c.best / threshold for s, c in zip(spent, curves, strict=True)]
 
 
+def compared(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    better, chance = st.probability_of_improvement(ours, theirs), st.probability_of_chance(ours, theirs)
+    return f"{better:.2f}, p = {chance:.2f} ({len(ours)}·{len(theirs)})"
+
+
 def pairs(shown: Shown) -> Table:
     rows = []
     for feature, better, worse in PAIRS:
@@ -105,12 +110,12 @@ def pairs(shown: Shown) -> Table:
             groups: Mapping[str, tuple[Preset, list[Curve]]] = arms(shown, task)
             x, y = (groups[name][1] if name in groups else [] for name in (better, worse))
             threshold = THRESHOLDS[paper_robot(task)]
-            found = st.probability_of_improvement(scores(x, threshold), scores(y, threshold)) if x and y else None
-            row.append(NOTHING if found is None else f"{found:.2f} ({len(x)}·{len(y)})")
+            row.append(compared(scores(x, threshold), scores(y, threshold)) if x and y else NOTHING)
         rows.append(row)
     note = (
         "The probability that a run of the first beats a run of the second: that it arrives sooner or, if neither "
-        "arrives, has the better best evaluation; ties count half. In brackets the runs compared."
+        "arrives, has the better best evaluation; ties count half. p is that of Mann and Whitney's test (two-sided, "
+        "each pair on its own). In brackets the runs compared."
     )
     return Table("The ablation, feature by feature", ["feature", "variants", *shown.tasks], rows, (note,))
 
