@@ -63,7 +63,7 @@ STAGES = {
         {"Swimmer": 20, "Hopper": 20, "HalfCheetah": 20, "Walker2d": 20, "Ant": 5, "Humanoid": 3},
         {"Swimmer": 3 * 10**6, "Hopper": 3 * 10**6, "HalfCheetah": 3 * 10**6, "Walker2d": 10**7, "Ant": 10**7,
          "Humanoid": 2 * 10**7},
-        ("ars", "csa", "csa-ramp"),  # ARS, and what the trials of csa led to (docs/searches.md)
+        ("ars", "csa", "csa-ramp", "ars-observe", "csa-observe"),  # what the trials of csa led to (docs/searches.md)
     ),
 }  # fmt: skip
 # How many held-out seeds there were then. What is drawn depends on it, so it does not follow the stage.
