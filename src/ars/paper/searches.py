@@ -48,6 +48,7 @@ COLUMNS = (
     "task", "arm", "seeds", "reached", "Wilson 95%", "timesteps to it, median", "95% of the median",
     "CPU s to it, median", *(f"reward at {budget:.0e}".replace("e+0", "e") for budget in BUDGETS), "CPU s per run",
 )  # fmt: skip
+LEAST_SHOWN = 0.2  # of the threshold, below zero
 POINTS = 200  # per curve of the figure
 
 
@@ -246,14 +247,16 @@ def _settings(study: Study) -> list[str]:
 
 
 def plot(study: Study, curves: Sequence[Curve]) -> "Figure":
-    """Median and quartiles of the evaluations against timesteps; a run that has ended stays where it did."""
+    """Median and quartiles of the evaluations against timesteps; a run that has ended stays where it did. What is far
+    below zero is cut off, so that it does not flatten the rest."""
     from matplotlib.ticker import FuncFormatter
 
     from ars import plotting
 
     figure, axes = plotting.new_figure(len(study.names))
     for ax, task in zip(axes, study.names, strict=False):
-        plotting.frame(ax, task, THRESHOLDS[paper_robot(task)])
+        goal = THRESHOLDS[paper_robot(task)]
+        plotting.frame(ax, task, goal)
         for i, arm in enumerate(study.arms):
             specs = study_specs(study.stage, task, arm)
             there = [curve for curve in choose_curves(specs, curves) if curve.rewards.size]
@@ -261,7 +264,8 @@ def plot(study: Study, curves: Sequence[Curve]) -> "Figure":
                 _draw(ax, there, known_until(specs, there), arm, f"C{i}")
         ax.set_xlabel("timesteps, million")
         ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1e6:g}"))
-        plotting.add_legend(ax)
+        ax.set_ylim(bottom=max(ax.get_ylim()[0], -LEAST_SHOWN * goal))
+        plotting.add_legend(ax, below=True)
     return figure
 
 
